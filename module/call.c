@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The corridor: shape, layout, fence, the checked accessor, the write guard. */
+#include "call.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "effects.h"
+#include "read.h"
+
+/* The longest text of a refusal: a fence's value is cut at 128 bytes, a pattern is shorter. */
+#define REFUSAL_MAX 256
+#define FOUND_MAX 128
+#define NO_PERMISSION "NOPERM No permissions to access a key"
+
+int emq_refuse(emq_call *call, const char *text) {
+    emq_stats_count_refusal(emq_refusal_classify(text, strlen(text)));
+    (void)ValkeyModule_ReplyWithError(call->ctx, text);
+    return 0;
+}
+
+ValkeyModuleString *emq_value(const emq_call *call, int index) {
+    return call->argv[2 + call->verb->key_count + index];
+}
+
+int emq_value_integer(emq_call *call, int index, int64_t *out) {
+    const emq_value_facts *facts = emq_value_get_facts(call->verb->values[index]);
+    emq_slice text = emq_text(emq_value(call, index));
+    if (emq_decimal_parse(out, text.data, text.length, facts->min, facts->max)) {
+        return 1;
+    }
+    char refusal[REFUSAL_MAX];
+    (void)snprintf(refusal, sizeof(refusal),
+                   "ERR EMQ %s must be an integer from %" PRId64 " to %" PRId64, facts->name,
+                   facts->min, facts->max);
+    return emq_refuse(call, refusal);
+}
+
+emq_ref emq_declared(const emq_call *call, int index) {
+    return (emq_ref){call->argv[2 + index]};
+}
+
+int64_t emq_now_ms(void) {
+    return ValkeyModule_CachedMicroseconds() / 1000;
+}
+
+/* The key count must be the very bytes of its decimal: where the server can't read it, it has
+ * checked no key at all. */
+static int check_shape(emq_call *call, int argc) {
+    const emq_verb *verb = call->verb;
+    char expected[EMQ_DECIMAL_MAX];
+    emq_slice count = {expected, emq_decimal_format(expected, verb->key_count)};
+    if (argc == emq_verb_arity(verb) && emq_slice_equal(emq_text(call->argv[1]), count)) {
+        return 1;
+    }
+    char refusal[REFUSAL_MAX];
+    (void)snprintf(refusal, sizeof(refusal), "ERR EMQ shape %s expects %d keys and %d values",
+                   emq_verb_word(verb), verb->key_count, verb->value_count);
+    return emq_refuse(call, refusal);
+}
+
+/* The queue is the one that the first key names; every key must then be byte for byte what its
+ * kind, the queue and the id dictate. */
+static int check_layout(emq_call *call) {
+    const emq_verb *verb = call->verb;
+    int id_index = emq_verb_find_value(verb, EMQ_VALUE_ID);
+    emq_slice id = id_index < 0 ? (emq_slice){"", 0} : emq_text(emq_value(call, id_index));
+    int has_queue = emq_key_find_queue(&call->queue, emq_text(call->argv[2]));
+    for (int i = 0; i < verb->key_count; i++) {
+        int needs_queue = verb->keys[i] != EMQ_KEY_FENCE;
+        if ((has_queue || !needs_queue) &&
+            emq_key_matches(emq_text(call->argv[2 + i]), verb->keys[i], call->queue, id)) {
+            continue;
+        }
+        char refusal[REFUSAL_MAX];
+        (void)snprintf(refusal, sizeof(refusal), "ERR EMQ layout %s key %d must be %s",
+                       emq_verb_word(verb), i + 1, emq_key_pattern(verb->keys[i]));
+        return emq_refuse(call, refusal);
+    }
+    return 1;
+}
+
+/* Refuses a key, and leaves the entry in ACL LOG that the server would leave. */
+static int refuse_key(emq_call *call, ValkeyModuleString *key) {
+    if (call->user_name != NULL) {
+        (void)ValkeyModule_ACLAddLogEntryByUserName(call->ctx, call->user_name, key,
+                                                    VALKEYMODULE_ACL_LOG_KEY);
+    }
+    return emq_refuse(call, NO_PERMISSION);
+}
+
+/* One look-up of the user serves the whole call. Nobody (a call without a user) has no rights. */
+static void find_user(emq_call *call) {
+    call->user_name = ValkeyModule_GetCurrentUserName(call->ctx);
+    if (call->user_name != NULL) {
+        call->user = ValkeyModule_GetModuleUserFromUserName(call->user_name);
+    }
+}
+
+static int check_key(emq_call *call, ValkeyModuleString *key, int rights) {
+    return (call->user != NULL &&
+            ValkeyModule_ACLCheckKeyPermissions(call->user, key, rights) == VALKEYMODULE_OK) ||
+           refuse_key(call, key);
+}
+
+/* Asks for the verb with the declared keys and one reached key as its keys: one selector must cover
+ * them all, as it would have to cover the keys of an EVAL. */
+static int check_with_declared(emq_call *call, emq_ref reached) {
+    ValkeyModuleString *line[2 + EMQ_VERB_KEYS_MAX + 1];
+    int count = call->verb->key_count;
+    line[0] = call->argv[0];
+    line[1] = emq_the_host.small_numbers[count + 1];
+    for (int i = 0; i < count; i++) {
+        line[2 + i] = call->argv[2 + i];
+    }
+    line[2 + count] = reached.name;
+    return (call->user != NULL &&
+            emq_the_host.check_permissions(call->user, line, 3 + count,
+                                           ValkeyModule_GetSelectedDb(call->ctx),
+                                           NULL) == VALKEYMODULE_OK) ||
+           refuse_key(call, reached.name);
+}
+
+int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count) {
+    const int update = VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE;
+    for (int i = 0; i < count; i++) {
+        char name[EMQ_KEY_MAX + 1];
+        emq_slice id = keys[i].id == NULL ? (emq_slice){"", 0} : emq_text(keys[i].id);
+        size_t length = emq_key_write(name, sizeof(name), keys[i].kind, call->queue, id);
+        out[i].name = ValkeyModule_CreateString(call->ctx, name, length);
+        int allowed = 0;
+        if (keys[i].read_only) {
+            allowed = check_key(call, out[i].name, VALKEYMODULE_CMD_KEY_ACCESS);
+        } else if (emq_the_host.check_permissions != NULL) {
+            allowed = check_with_declared(call, out[i]);
+        } else {
+            allowed = check_key(call, out[i].name, update);
+        }
+        if (!allowed) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int emq_refuse_fence(emq_call *call, const char *found, size_t n) {
+    char refusal[REFUSAL_MAX];
+    char shown[FOUND_MAX + 1];
+    size_t length = n < FOUND_MAX ? n : FOUND_MAX;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)found[i];
+        shown[i] = c < ' ' || c == 0x7f ? ' ' : found[i];
+    }
+    shown[length] = '\0';
+    (void)snprintf(refusal, sizeof(refusal), "EMQWIRE expected " EMQ_WIRE " found %s", shown);
+    return emq_refuse(call, refusal);
+}
+
+emq_fence_state emq_read_fence(emq_call *call, emq_ref fence) {
+    ValkeyModuleKey *key = ValkeyModule_OpenKey(
+        call->ctx, fence.name, VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOEFFECTS);
+    if (key == NULL) {
+        return EMQ_FENCE_ABSENT;
+    }
+    if (ValkeyModule_KeyType(key) != VALKEYMODULE_KEYTYPE_STRING) {
+        ValkeyModule_CloseKey(key);
+        (void)emq_refuse(call, VALKEYMODULE_ERRORMSG_WRONGTYPE);
+        return EMQ_FENCE_REFUSED;
+    }
+    size_t length = 0;
+    const char *value = ValkeyModule_StringDMA(key, &length, VALKEYMODULE_READ);
+    emq_fence_state state = EMQ_FENCE_RIGHT;
+    if (!emq_slice_equal((emq_slice){value, length}, emq_slice_of(EMQ_WIRE))) {
+        (void)emq_refuse_fence(call, value, length);
+        state = EMQ_FENCE_REFUSED;
+    }
+    ValkeyModule_CloseKey(key);
+    return state;
+}
+
+int emq_check_fence(emq_call *call) {
+    emq_ref fence = {emq_the_host.strings.fence_key};
+    if (!check_key(call, fence.name, VALKEYMODULE_CMD_KEY_ACCESS)) {
+        return 0;
+    }
+    emq_fence_state state = emq_read_fence(call, fence);
+    if (state == EMQ_FENCE_ABSENT) {
+        return emq_refuse(call, "EMQWIRE expected " EMQ_WIRE " but " EMQ_FENCE_KEY " is absent");
+    }
+    return state == EMQ_FENCE_RIGHT;
+}
+
+emq_writes *emq_begin_writes(emq_call *call) {
+    if (ValkeyModule_AvoidReplicaTraffic()) {
+        (void)emq_refuse(call, "ERR EMQ write-paused");
+        return NULL;
+    }
+    return &call->writes;
+}
+
+int emq_dispatch(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, emq_verb_symbol symbol,
+                 emq_handler handler) {
+    emq_call call = {.ctx = ctx, .verb = &emq_verbs[symbol], .argv = argv};
+    call.writes.ctx = ctx;
+    emq_stats_count_call(symbol);
+    if (call.verb->key_count == 0) {
+        handler(&call);
+        return VALKEYMODULE_OK;
+    }
+    ValkeyModule_AutoMemory(ctx);
+    find_user(&call);
+    /* administrative verbs make the fence, so they can't be held to it */
+    if (check_shape(&call, argc) && check_layout(&call) &&
+        (call.verb->family == EMQ_FAMILY_ADMIN || emq_check_fence(&call))) {
+        handler(&call);
+        emq_effects_notify(&call.writes);
+    }
+    if (call.user != NULL) {
+        ValkeyModule_FreeModuleUser(call.user);
+    }
+    return VALKEYMODULE_OK;
+}

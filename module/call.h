@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One call of a write verb, on its way through the corridor:
+ *
+ *   shape -> layout -> fence -> domain checks -> write guard -> effects
+ *
+ * The dispatcher walks the first three and hands the handler an emq_call. A handler opens a key
+ * only through an emq_ref, which only emq_declared and emq_reach make (so every key is checked
+ * against the caller's rights), and writes only with an emq_writes, which only emq_begin_writes
+ * gives.
+ *
+ * Functions that can refuse answer the caller themselves and return 0; the handler then returns.
+ */
+#ifndef EMQ_MODULE_CALL_H
+#define EMQ_MODULE_CALL_H
+
+#include "host.h"
+#include "keys.h"
+#include "verbs.h"
+
+/* No verb queues more notifications: each effect sends one, a removal at most two. */
+#define EMQ_EVENTS_MAX 8
+
+/* A key that the caller may touch. */
+typedef struct emq_ref {
+    ValkeyModuleString *name;
+} emq_ref;
+
+/* A keyspace notification that waits until the last write is done. */
+typedef struct emq_event {
+    int type;
+    const char *name;
+    ValkeyModuleString *key;
+} emq_event;
+
+/* The proof that the write guard passed. */
+typedef struct emq_writes {
+    ValkeyModuleCtx *ctx;
+    emq_event events[EMQ_EVENTS_MAX];
+    int event_count;
+} emq_writes;
+
+typedef struct emq_call {
+    ValkeyModuleCtx *ctx;
+    const emq_verb *verb;
+    ValkeyModuleString **argv;
+    emq_slice queue;
+    ValkeyModuleString *user_name; /* NULL: nobody, who has no rights */
+    ValkeyModuleUser *user;
+    emq_writes writes;
+} emq_call;
+
+typedef void (*emq_handler)(emq_call *call);
+
+/* Walks the corridor up to the handler and cleans up behind it. */
+int emq_dispatch(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, emq_verb_symbol symbol,
+                 emq_handler handler);
+
+/* Refuses the call with an error text; counted by its class. Always returns 0. */
+int emq_refuse(emq_call *call, const char *text);
+
+/* The value at this place, as the caller sent it. */
+ValkeyModuleString *emq_value(const emq_call *call, int index);
+
+/* The value at this place as an integer in the range of its kind; refuses otherwise. */
+int emq_value_integer(emq_call *call, int index, int64_t *out);
+
+/* A declared key: the server has checked it already. */
+emq_ref emq_declared(const emq_call *call, int index);
+
+/* A key of this queue beyond the declared ones, with the rights that touching it needs. */
+typedef struct emq_reach_key {
+    emq_key_kind kind;
+    ValkeyModuleString *id; /* for a kind that is named; NULL otherwise */
+    int read_only;
+} emq_reach_key;
+
+/* The checked accessor: builds the keys and checks the caller's rights on them; refuses with NOPERM
+ * and an entry in ACL LOG. Every id must be a valid name (emq_name_valid). */
+int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count);
+
+/* Checks the fence; refuses when it does not hold this wire. */
+int emq_check_fence(emq_call *call);
+
+/* Refuses with the text for a fence of another wire. */
+int emq_refuse_fence(emq_call *call, const char *found, size_t n);
+
+/* What the fence holds: EMQ_FENCE_ABSENT, _RIGHT, or _REFUSED (another value, another type or no
+ * right to it; the caller has been answered). */
+typedef enum emq_fence_state {
+    EMQ_FENCE_REFUSED,
+    EMQ_FENCE_ABSENT,
+    EMQ_FENCE_RIGHT
+} emq_fence_state;
+emq_fence_state emq_read_fence(emq_call *call, emq_ref fence);
+
+/* The write guard: NULL, with the refusal sent, while writes are paused. Every read and every check
+ * comes before it. */
+emq_writes *emq_begin_writes(emq_call *call);
+
+/* Server time of this command in milliseconds, the same that TIME answers in it. */
+int64_t emq_now_ms(void);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Effects: the change, its plain command for replicas and the AOF, its notification. */
+#include "effects.h"
+
+#include <stddef.h>
+
+#define DEL_MAX 4
+
+static ValkeyModuleKey *open_for_write(emq_writes *writes, emq_ref ref) {
+    return ValkeyModule_OpenKey(writes->ctx, ref.name, VALKEYMODULE_READ | VALKEYMODULE_WRITE);
+}
+
+static void queue_event(emq_writes *writes, int type, const char *name, emq_ref ref) {
+    writes->events[writes->event_count++] = (emq_event){type, name, ref.name};
+}
+
+/* A removal may have emptied the set: the server deletes it then, and says so. */
+static void queue_event_if_deleted(emq_writes *writes, ValkeyModuleKey *key, emq_ref ref) {
+    if (ValkeyModule_KeyType(key) == VALKEYMODULE_KEYTYPE_EMPTY) {
+        queue_event(writes, VALKEYMODULE_NOTIFY_GENERIC, "del", ref);
+    }
+}
+
+/* The checks before the guard leave no way to fail here but a bug. What is done can't be taken
+ * back: it is logged and counted, since a replica may now differ. */
+static void expect_ok(emq_writes *writes, int result, const char *command) {
+    if (result != VALKEYMODULE_OK) {
+        emq_stats_count_lost_effect();
+        ValkeyModule_Log(writes->ctx, VALKEYMODULE_LOGLEVEL_WARNING,
+                         "an effect was not applied or not replicated: %s", command);
+    }
+}
+
+void emq_effect_set(emq_writes *writes, emq_ref ref, ValkeyModuleString *value) {
+    ValkeyModuleKey *key = open_for_write(writes, ref);
+    expect_ok(writes, ValkeyModule_StringSet(key, value), "SET");
+    ValkeyModule_CloseKey(key);
+    expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "SET", "ss", ref.name, value), "SET");
+    queue_event(writes, VALKEYMODULE_NOTIFY_STRING, "set", ref);
+}
+
+void emq_effect_hset(emq_writes *writes, emq_ref ref, const emq_field *fields, int count) {
+    /* the list of a variadic call ends at its first NULL: the unused places are its end */
+    emq_field f[EMQ_FIELDS_MAX + 1] = {{NULL, NULL}};
+    ValkeyModuleString *arguments[2 * EMQ_FIELDS_MAX];
+    for (int i = 0; i < count; i++) {
+        f[i] = fields[i];
+        arguments[2 * (size_t)i] = fields[i].name;
+        arguments[2 * (size_t)i + 1] = fields[i].value;
+    }
+    ValkeyModuleKey *key = open_for_write(writes, ref);
+    int set =
+        ValkeyModule_HashSet(key, VALKEYMODULE_HASH_COUNT_ALL, f[0].name, f[0].value, f[1].name,
+                             f[1].value, f[2].name, f[2].value, f[3].name, f[3].value, f[4].name);
+    ValkeyModule_CloseKey(key);
+    expect_ok(writes, set == count ? VALKEYMODULE_OK : VALKEYMODULE_ERR, "HSET");
+    expect_ok(
+        writes,
+        ValkeyModule_Replicate(writes->ctx, "HSET", "sv", ref.name, arguments, 2 * (size_t)count),
+        "HSET");
+    queue_event(writes, VALKEYMODULE_NOTIFY_HASH, "hset", ref);
+}
+
+void emq_effect_zadd(emq_writes *writes, emq_ref ref, int64_t score, ValkeyModuleString *member) {
+    ValkeyModuleKey *key = open_for_write(writes, ref);
+    int flags = 0;
+    expect_ok(writes, ValkeyModule_ZsetAdd(key, (double)score, member, &flags), "ZADD");
+    ValkeyModule_CloseKey(key);
+    expect_ok(
+        writes,
+        ValkeyModule_Replicate(writes->ctx, "ZADD", "sls", ref.name, (long long)score, member),
+        "ZADD");
+    if ((flags & VALKEYMODULE_ZADD_NOP) == 0) {
+        queue_event(writes, VALKEYMODULE_NOTIFY_ZSET, "zadd", ref);
+    }
+}
+
+void emq_effect_zrem(emq_writes *writes, emq_ref ref, ValkeyModuleString **members, size_t count) {
+    ValkeyModuleKey *key = open_for_write(writes, ref);
+    for (size_t i = 0; i < count; i++) {
+        int removed = 0;
+        int result = ValkeyModule_ZsetRem(key, members[i], &removed);
+        expect_ok(writes, removed ? result : VALKEYMODULE_ERR, "ZREM");
+    }
+    queue_event(writes, VALKEYMODULE_NOTIFY_ZSET, "zrem", ref);
+    queue_event_if_deleted(writes, key, ref);
+    ValkeyModule_CloseKey(key);
+    expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "ZREM", "sv", ref.name, members, count),
+              "ZREM");
+}
+
+void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count) {
+    ValkeyModuleString *names[DEL_MAX];
+    for (size_t i = 0; i < count; i++) {
+        ValkeyModuleKey *key = open_for_write(writes, refs[i]);
+        expect_ok(writes, ValkeyModule_DeleteKey(key), "DEL");
+        ValkeyModule_CloseKey(key);
+        queue_event(writes, VALKEYMODULE_NOTIFY_GENERIC, "del", refs[i]);
+        names[i] = refs[i].name;
+    }
+    expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "DEL", "v", names, count), "DEL");
+}
+
+void emq_effects_notify(emq_writes *writes) {
+    for (int i = 0; i < writes->event_count; i++) {
+        const emq_event *event = &writes->events[i];
+        (void)ValkeyModule_NotifyKeyspaceEvent(writes->ctx, event->type, event->name, event->key);
+    }
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Effects: each function changes a key and replicates the plain command that does the same, with
+ * absolute values, so that the two can't drift. The keyspace notification that the plain command
+ * would send is queued and sent after the last write. They need the token of the write guard.
+ *
+ * All checks are done by then: types are right, and nothing here can refuse. */
+#ifndef EMQ_MODULE_EFFECTS_H
+#define EMQ_MODULE_EFFECTS_H
+
+#include "call.h"
+
+typedef struct emq_field {
+    ValkeyModuleString *name;
+    ValkeyModuleString *value;
+} emq_field;
+
+#define EMQ_FIELDS_MAX 4
+
+/* SET key value */
+void emq_effect_set(emq_writes *writes, emq_ref ref, ValkeyModuleString *value);
+
+/* HSET key field value …, 1 to EMQ_FIELDS_MAX fields */
+void emq_effect_hset(emq_writes *writes, emq_ref ref, const emq_field *fields, int count);
+
+/* ZADD key score member */
+void emq_effect_zadd(emq_writes *writes, emq_ref ref, int64_t score, ValkeyModuleString *member);
+
+/* ZREM key member …; all members are there */
+void emq_effect_zrem(emq_writes *writes, emq_ref ref, ValkeyModuleString **members, size_t count);
+
+/* DEL key …; all keys exist */
+void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count);
+
+/* Sends the queued notifications, in the order of the effects. */
+void emq_effects_notify(emq_writes *writes);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The module's way in: the load gate, the registration of every row of the verb table, INFO. */
+#include <emq/version.h>
+
+#include "handlers.h"
+#include "host.h"
+
+/* With hidden visibility the load symbol is exported by hand; emq.map keeps all others in. */
+#define EMQ_MODULE_EXPORT __attribute__((visibility("default")))
+
+#define MODULE_VERSION (EMQ_VERSION_MAJOR * 10000 + EMQ_VERSION_MINOR * 100 + EMQ_VERSION_PATCH)
+
+/* The command that the server calls, for each row. */
+#define EMQ_VERB(SYMBOL, symbol, ...)                                                              \
+    static int command_##symbol(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {       \
+        return emq_dispatch(ctx, argv, argc, EMQ_VERB_##SYMBOL, emq_handle_##symbol);              \
+    }
+#include "verbs.def"
+#undef EMQ_VERB
+
+static const ValkeyModuleCmdFunc commands[] = {
+#define EMQ_VERB(SYMBOL, symbol, ...) command_##symbol,
+#include "verbs.def"
+#undef EMQ_VERB
+};
+
+/* EVAL's key-spec: the key count is argument 1 and the keys follow it. */
+static ValkeyModuleCommandKeySpec key_specs[] = {
+    {
+        .flags =
+            VALKEYMODULE_CMD_KEY_RW | VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE,
+        .begin_search_type = VALKEYMODULE_KSPEC_BS_INDEX,
+        .bs.index = {.pos = 1},
+        .find_keys_type = VALKEYMODULE_KSPEC_FK_KEYNUM,
+        .fk.keynum = {.keynumidx = 0, .firstkey = 1, .keystep = 1},
+    },
+    {0},
+};
+
+#define ARGUMENTS_MAX (1 + EMQ_VERB_KEYS_MAX + EMQ_VERB_VALUES_MAX + 1)
+
+/* COMMAND DOCS shows the key count, each key with its pattern, and each value. */
+static void describe_arguments(ValkeyModuleCommandArg *out, const emq_verb *verb) {
+    if (verb->key_count == 0) {
+        return;
+    }
+    *out++ = (ValkeyModuleCommandArg){
+        .name = "numkeys", .type = VALKEYMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1};
+    for (int i = 0; i < verb->key_count; i++) {
+        *out++ = (ValkeyModuleCommandArg){.name = emq_key_word(verb->keys[i]),
+                                          .type = VALKEYMODULE_ARG_TYPE_KEY,
+                                          .key_spec_index = 0,
+                                          .display_text = emq_key_pattern(verb->keys[i])};
+    }
+    for (int i = 0; i < verb->value_count; i++) {
+        const emq_value_facts *facts = emq_value_get_facts(verb->values[i]);
+        *out++ = (ValkeyModuleCommandArg){.name = facts->name,
+                                          .type = facts->is_integer ? VALKEYMODULE_ARG_TYPE_INTEGER
+                                                                    : VALKEYMODULE_ARG_TYPE_STRING,
+                                          .key_spec_index = -1};
+    }
+}
+
+static int register_verb(ValkeyModuleCtx *ctx, int symbol) {
+    const emq_verb *verb = &emq_verbs[symbol];
+    char flags[EMQ_WORDS_MAX];
+    char categories[EMQ_WORDS_MAX];
+    ValkeyModuleCommandArg arguments[ARGUMENTS_MAX] = {{0}};
+    emq_verb_flag_words(flags, sizeof(flags), verb);
+    emq_verb_category_words(categories, sizeof(categories), verb);
+    describe_arguments(arguments, verb);
+    const ValkeyModuleCommandInfo info = {
+        .version = VALKEYMODULE_COMMAND_INFO_VERSION,
+        .summary = verb->summary,
+        .complexity = verb->complexity,
+        .since = verb->since,
+        .arity = emq_verb_arity(verb),
+        .key_specs = verb->key_count > 0 ? key_specs : NULL,
+        .args = verb->key_count > 0 ? arguments : NULL,
+    };
+    if (ValkeyModule_CreateCommand(ctx, verb->name, commands[symbol], flags, 0, 0, 0) !=
+        VALKEYMODULE_OK) {
+        return VALKEYMODULE_ERR;
+    }
+    ValkeyModuleCommand *command = ValkeyModule_GetCommand(ctx, verb->name);
+    if (command == NULL || ValkeyModule_SetCommandInfo(command, &info) != VALKEYMODULE_OK) {
+        return VALKEYMODULE_ERR;
+    }
+    return ValkeyModule_SetCommandACLCategories(command, categories);
+}
+
+static int register_all(ValkeyModuleCtx *ctx) {
+    if (ValkeyModule_AddACLCategory(ctx, EMQ_MODULE_NAME) != VALKEYMODULE_OK ||
+        ValkeyModule_RegisterInfoFunc(ctx, emq_stats_info) != VALKEYMODULE_OK) {
+        return VALKEYMODULE_ERR;
+    }
+    for (int symbol = 0; symbol < EMQ_VERBS; symbol++) {
+        if (register_verb(ctx, symbol) != VALKEYMODULE_OK) {
+            ValkeyModule_Log(ctx, VALKEYMODULE_LOGLEVEL_WARNING, "load refused: cannot register %s",
+                             emq_verbs[symbol].name);
+            return VALKEYMODULE_ERR;
+        }
+    }
+    /* This module keeps no data of its own: the dataset is all there is. So it holds up neither
+     * slot migration nor a replica's loading beside its old data. */
+    ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION |
+                                           VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD |
+                                           VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS);
+    return VALKEYMODULE_OK;
+}
+
+EMQ_MODULE_EXPORT int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv,
+                                          int argc);
+
+int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv;
+    if (ValkeyModule_Init(ctx, EMQ_MODULE_NAME, MODULE_VERSION, VALKEYMODULE_APIVER_1) !=
+        VALKEYMODULE_OK) {
+        return VALKEYMODULE_ERR;
+    }
+    if (!emq_host_check(ctx, argc) || !emq_host_init(ctx)) {
+        return VALKEYMODULE_ERR;
+    }
+    return register_all(ctx);
+}

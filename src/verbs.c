@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builds the verb table from verbs.def and derives arity, flag words and ACL categories from a row.
+ */
+#include "verbs.h"
+
+#include <string.h>
+
+#define KEYS(...)                                                                                  \
+    { __VA_ARGS__ }
+#define VALUES(...)                                                                                \
+    { __VA_ARGS__ }
+#define CAPABILITIES(...)                                                                          \
+    { __VA_ARGS__ }
+#define EMQ_VERB(SYMBOL, symbol, name_, family_, key_count_, keys_, value_count_, values_, flags_, \
+                 capabilities_, summary_, complexity_, since_)                                     \
+    {name_,  family_,       key_count_, keys_,       value_count_, values_,                        \
+     flags_, capabilities_, summary_,   complexity_, since_},
+
+const emq_verb emq_verbs[EMQ_VERBS] = {
+#include "verbs.def"
+};
+
+const char *emq_verb_word(const emq_verb *verb) {
+    return strchr(verb->name, '.') + 1;
+}
+
+int emq_verb_arity(const emq_verb *verb) {
+    int keys = verb->key_count > 0 ? 1 + verb->key_count : 0;
+    return 1 + keys + verb->value_count;
+}
+
+int emq_verb_find_value(const emq_verb *verb, emq_value_kind kind) {
+    for (int i = 0; i < verb->value_count; i++) {
+        if (verb->values[i] == kind) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Appends a word, with a space between words. */
+static size_t append_word(char *out, size_t cap, size_t used, const char *word) {
+    size_t length = strlen(word);
+    size_t space = used > 0 ? 1 : 0;
+    if (used + space + length >= cap) {
+        return used;
+    }
+    if (space > 0) {
+        out[used] = ' ';
+    }
+    memcpy(out + used + space, word, length + 1);
+    return used + space + length;
+}
+
+size_t emq_verb_flag_words(char *out, size_t cap, const emq_verb *verb) {
+    static const struct {
+        unsigned flag;
+        const char *word;
+    } words[] = {
+        {EMQ_FLAG_WRITE, "write"},       {EMQ_FLAG_READONLY, "readonly"},
+        {EMQ_FLAG_DENY_OOM, "deny-oom"}, {EMQ_FLAG_DENY_SCRIPT, "deny-script"},
+        {EMQ_FLAG_ADMIN, "admin"},       {EMQ_FLAG_FAST, "fast"},
+    };
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if ((verb->flags & words[i].flag) != 0) {
+            used = append_word(out, cap, used, words[i].word);
+        }
+    }
+    return used;
+}
+
+size_t emq_verb_category_words(char *out, size_t cap, const emq_verb *verb) {
+    size_t used = 0;
+    if ((verb->flags & EMQ_FLAG_WRITE) != 0) {
+        used = append_word(out, cap, used, "write");
+    }
+    if ((verb->flags & EMQ_FLAG_READONLY) != 0) {
+        used = append_word(out, cap, used, "read");
+    }
+    if ((verb->flags & EMQ_FLAG_ADMIN) != 0) {
+        used = append_word(out, cap, used, "admin");
+        used = append_word(out, cap, used, "dangerous");
+    }
+    used = append_word(out, cap, used, (verb->flags & EMQ_FLAG_FAST) != 0 ? "fast" : "slow");
+    return append_word(out, cap, used, EMQ_MODULE_NAME);
+}

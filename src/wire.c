@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values and refusals of wire 6: ranges, canonical decimal, and the class of an error text. */
+#include "wire.h"
+
+#include <string.h>
+
+const emq_value_facts *emq_value_get_facts(emq_value_kind kind) {
+    static const emq_value_facts facts[] = {
+        [EMQ_VALUE_ID] = {"id", 0, 0, 0},
+        [EMQ_VALUE_PAYLOAD] = {"payload", 0, 0, 0},
+        [EMQ_VALUE_TOKEN] = {"token", 0, 0, 0},
+        [EMQ_VALUE_LEASE_MS] = {"lease_ms", 1, 1, INT32_MAX},
+    };
+    return &facts[kind];
+}
+
+int emq_decimal_parse(int64_t *out, const char *text, size_t n, int64_t min, int64_t max) {
+    if (n == 0 || n > EMQ_DECIMAL_MAX - 1 || (text[0] == '0' && n > 1)) {
+        return 0;
+    }
+    uint64_t value = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] < '0' || text[i] > '9') {
+            return 0;
+        }
+        /* nineteen digits at most: no overflow of 64 bits */
+        value = value * 10 + (uint64_t)(text[i] - '0');
+    }
+    if (value > INT64_MAX || (int64_t)value < min || (int64_t)value > max) {
+        return 0;
+    }
+    *out = (int64_t)value;
+    return 1;
+}
+
+size_t emq_decimal_format(char *out, int64_t value) {
+    char reversed[EMQ_DECIMAL_MAX];
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    size_t digits = 0;
+    do {
+        reversed[digits++] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    size_t n = 0;
+    if (value < 0) {
+        out[n++] = '-';
+    }
+    while (digits > 0) {
+        out[n++] = reversed[--digits];
+    }
+    return n;
+}
+
+emq_refusal_class emq_refusal_classify(const char *text, size_t n) {
+    static const struct {
+        const char *class;
+        size_t length;
+    } table[] = {
+#define EMQ_REFUSAL_ROW(symbol, class, result) {class, sizeof(class) - 1},
+        EMQ_REFUSAL_TABLE(EMQ_REFUSAL_ROW)
+#undef EMQ_REFUSAL_ROW
+    };
+    for (size_t i = 0; i < EMQ_REFUSAL_CLASSES; i++) {
+        size_t length = table[i].length;
+        if (n >= length && memcmp(text, table[i].class, length) == 0 &&
+            (n == length || text[length] == ' ')) {
+            return (emq_refusal_class)i;
+        }
+    }
+    return EMQ_REFUSAL_CLASSES;
+}

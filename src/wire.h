@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The facts of wire 6 that both halves share: the identity, field names and words of a row, the
+ * ranges of values, and the classes of refusals. Nothing here is written a second time elsewhere.
+ */
+#ifndef EMQ_SRC_WIRE_H
+#define EMQ_SRC_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define EMQ_WIRE "echomq:6.0.0"
+#define EMQ_WIRE_EPOCH 6
+#define EMQ_FENCE_KEY "{emq}:version"
+#define EMQ_MODULE_NAME "emq"
+
+/* The namespaces of branded ids. */
+#define EMQ_NAMESPACE_LEN 3
+#define EMQ_NAMESPACE_JOB "JOB"
+
+/* Fields of a job row. */
+#define EMQ_FIELD_STATE "state"
+#define EMQ_FIELD_ATTEMPTS "attempts"
+#define EMQ_FIELD_PAYLOAD "payload"
+#define EMQ_FIELD_LEASE_EPOCH "lease_epoch"
+#define EMQ_FIELD_GROUP "group"
+#define EMQ_FIELD_PARENT "parent"
+
+/* Fields of the hashes that belong to a queue. */
+#define EMQ_FIELD_PAUSED "paused"
+#define EMQ_FIELD_COUNT "count"
+
+/* States of a job. */
+#define EMQ_STATE_PENDING "pending"
+#define EMQ_STATE_ACTIVE "active"
+
+/* What EMQ.VERSION answers, in this order. */
+#define EMQ_FACT_WIRE "wire"
+#define EMQ_FACT_EPOCH "epoch"
+#define EMQ_FACT_MODULE "module"
+#define EMQ_FACT_VERSION "version"
+#define EMQ_FACT_MAJOR "major"
+#define EMQ_FACT_BUILD "build"
+#define EMQ_FACT_SERVER "server"
+#define EMQ_FACT_CAPABILITIES "capabilities"
+
+/* A claim looks at this many ids at most before it writes. */
+#define EMQ_CLAIM_LOOKS 17
+
+/* The kinds of values that a verb takes after its keys. */
+typedef enum emq_value_kind {
+    EMQ_VALUE_ID,
+    EMQ_VALUE_PAYLOAD,
+    EMQ_VALUE_TOKEN,
+    EMQ_VALUE_LEASE_MS,
+} emq_value_kind;
+
+typedef struct emq_value_facts {
+    const char *name; /* as it stands in COMMAND DOCS and in refusals */
+    int is_integer;   /* then canonical decimal, from min to max */
+    int64_t min;
+    int64_t max;
+} emq_value_facts;
+
+const emq_value_facts *emq_value_get_facts(emq_value_kind kind);
+
+/* Reads canonical decimal: digits only, no sign, no leading zero, within [min, max]. Returns 1 and
+ * sets *out, or returns 0. */
+int emq_decimal_parse(int64_t *out, const char *text, size_t n, int64_t min, int64_t max);
+
+#define EMQ_DECIMAL_MAX 20 /* bytes of the longest int64 in decimal, sign included, no NUL */
+
+/* Writes an int64 in decimal, no NUL; out has EMQ_DECIMAL_MAX bytes. Returns the bytes written. */
+size_t emq_decimal_format(char *out, int64_t value);
+
+/* The classes of refusals: the first word of an error's text, or the first three of `ERR EMQ …`.
+ * The module counts by them, the client branches on them: (symbol, class, client result). An entry
+ * whose class ends a word early never matches: classes are compared as whole words. The last one,
+ * with only two words, is every other `ERR EMQ`: a value out of range or malformed. */
+#define EMQ_REFUSAL_TABLE(EMQ_REFUSAL)                                                             \
+    EMQ_REFUSAL(WIRE, "EMQWIRE", EMQ_EFENCE)                                                       \
+    EMQ_REFUSAL(KIND, "EMQKIND", EMQ_EKIND)                                                        \
+    EMQ_REFUSAL(STALE, "EMQSTALE", EMQ_ESTALE)                                                     \
+    EMQ_REFUSAL(STATE, "EMQSTATE", EMQ_ESTATE)                                                     \
+    EMQ_REFUSAL(LANE, "EMQLANE", EMQ_ELANE)                                                        \
+    EMQ_REFUSAL(FLOW, "EMQFLOW", EMQ_EFLOW)                                                        \
+    EMQ_REFUSAL(LOCK, "EMQLOCK", EMQ_ELOCK)                                                        \
+    EMQ_REFUSAL(WRONGTYPE, "WRONGTYPE", EMQ_EWRONGTYPE)                                            \
+    EMQ_REFUSAL(NOPERM, "NOPERM", EMQ_ENOPERM)                                                     \
+    EMQ_REFUSAL(SHAPE, "ERR EMQ shape", EMQ_ESHAPE)                                                \
+    EMQ_REFUSAL(LAYOUT, "ERR EMQ layout", EMQ_ELAYOUT)                                             \
+    EMQ_REFUSAL(WRITE_PAUSED, "ERR EMQ write-paused", EMQ_EWRITEPAUSED)                            \
+    EMQ_REFUSAL(VALUE, "ERR EMQ", EMQ_EVALUE)
+
+typedef enum emq_refusal_class {
+#define EMQ_REFUSAL_CONSTANT(symbol, class, result) EMQ_REFUSAL_##symbol,
+    EMQ_REFUSAL_TABLE(EMQ_REFUSAL_CONSTANT)
+#undef EMQ_REFUSAL_CONSTANT
+        EMQ_REFUSAL_CLASSES
+} emq_refusal_class;
+
+/* Finds the class of an error text; returns EMQ_REFUSAL_CLASSES when it is none of the table. */
+emq_refusal_class emq_refusal_classify(const char *text, size_t n);
+
+#endif
