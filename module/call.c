@@ -2,6 +2,7 @@
 /* The corridor: shape, layout, fence, the checked accessor, the write guard. */
 #include "call.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -148,11 +149,13 @@ int emq_refuse_fence(emq_call *call, const char *found, size_t n) {
     char refusal[REFUSAL_MAX];
     char shown[FOUND_MAX + 1];
     size_t length = n < FOUND_MAX ? n : FOUND_MAX;
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)found[i];
-        shown[i] = c < ' ' || c == 0x7f ? ' ' : found[i];
-    }
+    memcpy(shown, found, length);
     shown[length] = '\0';
+    for (size_t i = 0; i < length; i++) {
+        if (iscntrl((unsigned char)shown[i])) {
+            shown[i] = ' ';
+        }
+    }
     (void)snprintf(refusal, sizeof(refusal), "EMQWIRE expected " EMQ_WIRE " found %s", shown);
     return emq_refuse(call, refusal);
 }

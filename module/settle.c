@@ -66,7 +66,7 @@ void emq_handle_complete(emq_call *call) {
         [LOGS] = {.kind = EMQ_KEY_LOGS, .id = id},
     };
     emq_ref reached[REACHED];
-    emq_ref holder;
+    emq_ref holder = {NULL};
     emq_row row;
     int64_t completed = 0;
     if (!emq_reach(call, reached, keys, REACHED)) {

@@ -28,7 +28,11 @@ void emq_stats_count_lost_effect(void) {
 static const char *field_name(char *out, size_t cap, const char *prefix, const char *word) {
     (void)snprintf(out, cap, "%s_%s", prefix, word);
     for (char *c = out; *c != '\0'; c++) {
-        *c = *c == '.' ? '_' : (char)tolower((unsigned char)*c);
+        if (*c == '.') {
+            *c = '_';
+        } else {
+            *c = (char)tolower((unsigned char)*c);
+        }
     }
     return out;
 }

@@ -26,6 +26,9 @@ static const char alphabet[BASE + 1] =
 static _Atomic uint64_t last_minted;
 static _Atomic uint32_t node_number = NODE_UNSET;
 
+/* The node number of the process that this one was forked from: never drawn here. */
+static _Atomic uint32_t parent_node = NODE_UNSET;
+
 static int digit_value(char c) {
     if (c >= '0' && c <= '9') {
         return c - '0';
@@ -141,7 +144,10 @@ int emq_id_from_snowflake(emq_id *out, const char *name_space, uint64_t snowflak
 
 /* A child must not mint its parent's ids: it draws a node of its own. */
 static void forget_node(void) {
-    atomic_store(&node_number, NODE_UNSET);
+    uint32_t node = atomic_exchange(&node_number, NODE_UNSET);
+    if (node != NODE_UNSET) {
+        atomic_store(&parent_node, node);
+    }
 }
 
 static void watch_forks(void) {
@@ -162,6 +168,9 @@ static uint32_t get_node(void) {
         drawn = (uint32_t)now.tv_nsec ^ ((uint32_t)getpid() << 7);
     }
     drawn &= EMQ_ID_NODE_MAX;
+    if (drawn == atomic_load(&parent_node)) {
+        drawn = (drawn + 1) & EMQ_ID_NODE_MAX;
+    }
     /* two threads may draw at once: the first one's number counts */
     return atomic_compare_exchange_strong(&node_number, &node, drawn) ? drawn : node;
 }

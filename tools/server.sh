@@ -1,0 +1,245 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Starts and stops a private Valkey server: own folder, Unix socket and loopback port, AOF on, the
+# module loaded and the fence installed. Tests, benchmark and quickstart all use this one.
+set -euo pipefail
+
+usage() {
+    cat <<'TEXT'
+Usage: tools/server.sh start [--module FILE] [--dir DIR] [--flavour plain|asan] [--no-fence] [--test]
+                             [--replica-of PORT] [--conf 'LINE']...
+       tools/server.sh stop DIR [--keep]
+       tools/server.sh status DIR
+       tools/server.sh --help
+
+start   runs a server with the recommended configuration (tools/valkey.conf) and prints dir=, socket=,
+        port=, pid=, log= and cli=. It listens on 127.0.0.1 and the socket only.
+  --module FILE      load this emq.so, and install the fence
+  --dir DIR          use this folder; one that a `stop --keep` left starts again on its data, port and
+                     configuration (other options are not needed then)
+  --flavour F        plain (default) or asan; see tools/get-valkey.sh
+  --no-fence         do not run EMQ.INSTALL
+  --test             allow the DEBUG command
+  --replica-of PORT  replicate from 127.0.0.1:PORT
+  --conf 'LINE'      one more line of configuration; may be repeated, the last word counts
+stop    ends the server and removes its folder; --keep leaves the folder. Exit status 3, with the
+        report printed, when a sanitizer had something to say.
+status  prints the same lines as start for a running server; exit status 1 when it does not run.
+
+Exit status: 0 done; 1 it failed, with the reason; 2 wrong use; 3 a sanitizer's report.
+TEXT
+}
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+start_seconds=60 # a sanitizer build on a busy machine, loading a file
+stop_seconds=60
+
+fail() {
+    printf 'server: %s\n' "$1" >&2
+    exit "${2:-1}"
+}
+
+# Values that start wrote down: server, cli, port, flavour, fence.
+recall() { sed -n "s/^$2=//p" "$1/facts"; }
+
+print_facts() { # print_facts DIR PID
+    printf 'dir=%s\nsocket=%s\nport=%s\npid=%s\nlog=%s\ncli=%s\n' \
+        "$1" "$1/s" "$(recall "$1" port)" "$2" "$1/log" "$(recall "$1" cli)"
+}
+
+# The pid in the folder, when that process is still the server of this folder.
+running_pid() {
+    local pid
+    [[ -f $1/pid ]] || return 1
+    pid=$(<"$1/pid")
+    [[ $pid =~ ^[0-9]+$ ]] && kill -0 "$pid" 2>/dev/null &&
+        tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -- "valkey-server" || return 1
+    printf '%s\n' "$pid"
+}
+
+reports() { compgen -G "$1/sanitizer.*" || true; }
+
+write_configuration() { # write_configuration DIR: all but the port; uses start's variables
+    local line
+    {
+        printf 'include %s\n' "$(quote "$here/valkey.conf")"
+        printf 'bind 127.0.0.1\nprotected-mode yes\ndaemonize no\nunixsocket %s\n' "$(quote "$1/s")"
+        printf 'dir %s\nlogfile %s\n' "$(quote "$1")" "$(quote "$1/log")"
+        [[ -z $module ]] || printf 'loadmodule %s\n' "$(quote "$module")"
+        [[ -z $test ]] || printf 'enable-debug-command local\n'
+        [[ -z $replica_of ]] || printf 'replicaof 127.0.0.1 %s\n' "$replica_of"
+        for line in "${conf[@]:-}"; do
+            printf '%s\n' "$line"
+        done
+    } >"$1/valkey.conf"
+}
+
+quote() { # a configuration value in double quotes
+    local value=${1//\\/\\\\}
+    printf '"%s"' "${value//\"/\\\"}"
+}
+
+# Starts the process and waits until it answers. 0 it answers; 1 it ended; 2 its port was taken.
+launch() { # launch DIR PORT
+    local dir=$1 port=$2 server cli pid deadline answer
+    server=$(recall "$dir" server)
+    cli=$(recall "$dir" cli)
+    rm -f "$dir/s"
+    ASAN_OPTIONS="log_path=$dir/sanitizer:detect_leaks=1:${ASAN_OPTIONS:-}" \
+        UBSAN_OPTIONS="log_path=$dir/sanitizer:print_stacktrace=1:${UBSAN_OPTIONS:-}" \
+        setsid "$server" "$dir/valkey.conf" --port "$port" </dev/null >>"$dir/out" 2>&1 9>&- &
+    pid=$!
+    disown "$pid"
+    printf '%s\n' "$pid" >"$dir/pid"
+    deadline=$((SECONDS + start_seconds))
+    while ((SECONDS < deadline)); do
+        if ! kill -0 "$pid" 2>/dev/null; then
+            grep -q 'Address already in use' "$dir/log" "$dir/out" 2>/dev/null && return 2
+            return 1
+        fi
+        answer=$("$cli" -s "$dir/s" PING 2>&1) || true
+        case $answer in
+        PONG | LOADING* | MASTERDOWN* | NOAUTH* | NOPERM*) return 0 ;;
+        esac
+        sleep 0.05
+    done
+    kill -KILL "$pid" 2>/dev/null || true
+    printf 'server: no answer within %s seconds\n' "$start_seconds" >&2
+    return 1
+}
+
+start() {
+    module= dir= flavour=plain fence=yes test= replica_of=
+    conf=()
+    while (($# > 0)); do
+        case $1 in
+        --no-fence) fence= ;;
+        --test) test=yes ;;
+        --module | --dir | --flavour | --conf | --replica-of)
+            (($# > 1)) || fail "$1 needs a value" 2
+            case $1 in
+            --module) module=$(realpath -e -- "$2" 2>/dev/null) || fail "no module at $2" ;;
+            --dir) dir=$2 ;;
+            --flavour) flavour=$2 ;;
+            --conf) conf+=("$2") ;;
+            --replica-of) replica_of=$2 ;;
+            esac
+            shift
+            ;;
+        *) fail "unknown option: $1 (see --help)" 2 ;;
+        esac
+        shift
+    done
+    if [[ -n $dir ]]; then
+        mkdir -p -- "$dir"
+        dir=$(realpath -e -- "$dir")
+    else
+        dir=$(mktemp -d "${TMPDIR:-/tmp}/emq-XXXXXX")
+    fi
+    # sun_path holds 107 bytes and a NUL
+    (($(printf '%s/s' "$dir" | wc -c) <= 107)) || fail "the folder's path is too long for a Unix socket: $dir"
+    running_pid "$dir" >/dev/null && fail "a server runs in $dir already"
+    if [[ ! -f $dir/facts ]]; then
+        local server cli
+        server=$("$here/get-valkey.sh" --flavour "$flavour" --print server)
+        cli=$("$here/get-valkey.sh" --flavour "$flavour" --print cli)
+        printf 'server=%s\ncli=%s\nflavour=%s\nfence=%s\n' "$server" "$cli" "$flavour" \
+            "${module:+$fence}" >"$dir/facts"
+        write_configuration "$dir"
+    fi
+    start_on_a_port "$dir"
+    local pid cli
+    pid=$(<"$dir/pid")
+    cli=$(recall "$dir" cli)
+    if [[ -n $(recall "$dir" fence) && -z $replica_of ]]; then
+        install_fence "$dir" "$cli"
+    fi
+    print_facts "$dir" "$pid"
+}
+
+# A restart keeps its port; a first start tries ports until one is free, which only the server's own
+# bind can tell.
+start_on_a_port() { # start_on_a_port DIR
+    local dir=$1 port result try
+    port=$(recall "$dir" port)
+    for ((try = 0; try < 50; try++)); do
+        local candidate=${port:-$((10000 + (RANDOM * 32768 + RANDOM) % 20000))}
+        : >"$dir/out"
+        [[ ! -f $dir/log ]] || mv "$dir/log" "$dir/log.old"
+        result=0
+        launch "$dir" "$candidate" || result=$?
+        if ((result == 0)); then
+            [[ -n $port ]] || printf 'port=%s\n' "$candidate" >>"$dir/facts"
+            return 0
+        fi
+        if ((result == 1)); then
+            cat "$dir/out" "$dir/log" 2>/dev/null | tail -n 15 >&2
+            fail "the server did not start; its folder: $dir"
+        fi
+        [[ -z $port ]] || sleep 0.2
+    done
+    fail "found no free port"
+}
+
+install_fence() { # install_fence DIR CLI
+    local answer deadline=$((SECONDS + start_seconds))
+    while ((SECONDS < deadline)); do
+        answer=$("$2" -s "$1/s" EMQ.INSTALL 1 '{emq}:version' 2>&1) || true
+        case $answer in
+        0 | 1) return 0 ;;
+        LOADING*) sleep 0.1 ;;
+        *) fail "the fence was not installed: $answer (the server runs on, in $1)" ;;
+        esac
+    done
+    fail "the fence was not installed: still loading after $start_seconds seconds"
+}
+
+stop() {
+    local dir= keep= pid deadline
+    while (($# > 0)); do
+        case $1 in
+        --keep) keep=yes ;;
+        -*) fail "unknown option: $1 (see --help)" 2 ;;
+        *) dir=$1 ;;
+        esac
+        shift
+    done
+    [[ -n $dir && -f $dir/facts ]] || fail "no server's folder: '${dir}'" 2
+    if pid=$(running_pid "$dir"); then
+        kill -TERM "$pid" 2>/dev/null || true
+        kill -CONT "$pid" 2>/dev/null || true # one that a test has stopped must hear it too
+        deadline=$((SECONDS + stop_seconds))
+        while running_pid "$dir" >/dev/null; do
+            if ((SECONDS >= deadline)); then
+                printf 'server: %s did not end within %s seconds: killed\n' "$pid" "$stop_seconds" >&2
+                kill -KILL "$pid" 2>/dev/null || true
+                sleep 0.2
+                break
+            fi
+            sleep 0.02
+        done
+    fi
+    rm -f "$dir/pid"
+    if [[ -n $(reports "$dir") ]]; then
+        reports "$dir" | while IFS= read -r report; do cat "$report" >&2; done
+        printf 'server: a sanitizer reported; the folder stays: %s\n' "$dir" >&2
+        exit 3
+    fi
+    [[ -n $keep ]] || rm -rf -- "$dir"
+}
+
+status() {
+    local pid
+    (($# == 1)) && [[ -f $1/facts ]] || fail "no server's folder: '${1:-}'" 2
+    pid=$(running_pid "$1") || fail "no server runs in $1"
+    print_facts "$1" "$pid"
+}
+
+case ${1:-} in
+start | stop | status) "$@" ;;
+--help | -h) usage ;;
+*)
+    usage >&2
+    exit 2
+    ;;
+esac
