@@ -105,44 +105,73 @@ static int check_key(emq_call *call, ValkeyModuleString *key, int rights) {
            refuse_key(call, key);
 }
 
-/* Asks for the verb with the declared keys and one reached key as its keys: one selector must cover
- * them all, as it would have to cover the keys of an EVAL. */
-static int check_with_declared(emq_call *call, emq_ref reached) {
-    ValkeyModuleString *line[2 + EMQ_VERB_KEYS_MAX + 1];
-    int count = call->verb->key_count;
-    line[0] = call->argv[0];
-    line[1] = emq_the_host.small_numbers[count + 1];
-    for (int i = 0; i < count; i++) {
-        line[2 + i] = call->argv[2 + i];
+/* Refuses the first of the keys that no selector of the caller covers; when each is covered by some
+ * selector, but no selector covers all, the first one stands for them. */
+static int refuse_keys(emq_call *call, ValkeyModuleString *const *keys, int count, int rights) {
+    for (int i = 0; i < count && call->user != NULL; i++) {
+        if (ValkeyModule_ACLCheckKeyPermissions(call->user, keys[i], rights) != VALKEYMODULE_OK) {
+            return refuse_key(call, keys[i]);
+        }
     }
-    line[2 + count] = reached.name;
-    return (call->user != NULL &&
-            emq_the_host.check_permissions(call->user, line, 3 + count,
-                                           ValkeyModule_GetSelectedDb(call->ctx),
-                                           NULL) == VALKEYMODULE_OK) ||
-           refuse_key(call, reached.name);
+    return refuse_key(call, keys[0]);
 }
 
-int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count) {
-    const int update = VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE;
+/* Asks for the verb with the declared keys and then the reached ones as its keys: one selector must
+ * cover them all, as it would have to cover the keys of an EVAL. */
+static int is_allowed_with_declared(const emq_call *call, ValkeyModuleString *const *reached,
+                                    int count) {
+    ValkeyModuleString *line[2 + EMQ_VERB_KEYS_MAX + EMQ_REACH_MAX];
+    int declared = call->verb->key_count;
+    line[0] = call->argv[0];
+    line[1] = emq_the_host.small_numbers[declared + count];
+    for (int i = 0; i < declared; i++) {
+        line[2 + i] = call->argv[2 + i];
+    }
     for (int i = 0; i < count; i++) {
-        char name[EMQ_KEY_MAX + 1];
-        emq_slice id = keys[i].id == NULL ? (emq_slice){"", 0} : emq_text(keys[i].id);
-        size_t length = emq_key_write(name, sizeof(name), keys[i].kind, call->queue, id);
-        out[i].name = ValkeyModule_CreateString(call->ctx, name, length);
-        int allowed = 0;
-        if (keys[i].read_only) {
-            allowed = check_key(call, out[i].name, VALKEYMODULE_CMD_KEY_ACCESS);
-        } else if (emq_the_host.check_permissions != NULL) {
-            allowed = check_with_declared(call, out[i]);
-        } else {
-            allowed = check_key(call, out[i].name, update);
-        }
-        if (!allowed) {
+        line[2 + declared + i] = reached[i];
+    }
+    return emq_the_host.check_permissions(call->user, line, 2 + declared + count,
+                                          ValkeyModule_GetSelectedDb(call->ctx),
+                                          NULL) == VALKEYMODULE_OK;
+}
+
+static int is_allowed(const emq_call *call, ValkeyModuleString *const *keys, int count,
+                      int rights) {
+    for (int i = 0; i < count; i++) {
+        if (ValkeyModule_ACLCheckKeyPermissions(call->user, keys[i], rights) != VALKEYMODULE_OK) {
             return 0;
         }
     }
     return 1;
+}
+
+static ValkeyModuleString *build_key(const emq_call *call, const emq_reach_key *key) {
+    char name[EMQ_KEY_MAX + 1];
+    emq_slice id = key->id == NULL ? (emq_slice){"", 0} : emq_text(key->id);
+    size_t length = emq_key_write(name, sizeof(name), key->kind, call->queue, id);
+    return ValkeyModule_CreateString(call->ctx, name, length);
+}
+
+int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count) {
+    const int update = VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE;
+    ValkeyModuleString *written[EMQ_REACH_MAX];
+    int written_count = 0;
+    for (int i = 0; i < count; i++) {
+        out[i].name = build_key(call, &keys[i]);
+        if (!keys[i].read_only) {
+            written[written_count++] = out[i].name;
+        } else if (!check_key(call, out[i].name, VALKEYMODULE_CMD_KEY_ACCESS)) {
+            return 0;
+        }
+    }
+    if (written_count == 0) {
+        return 1;
+    }
+    int allowed =
+        call->user != NULL && (emq_the_host.check_permissions != NULL
+                                   ? is_allowed_with_declared(call, written, written_count)
+                                   : is_allowed(call, written, written_count, update));
+    return allowed || refuse_keys(call, written, written_count, update);
 }
 
 int emq_refuse_fence(emq_call *call, const char *found, size_t n) {

@@ -17,6 +17,9 @@
 #include "keys.h"
 #include "verbs.h"
 
+/* The most keys that one emq_reach takes. */
+#define EMQ_REACH_MAX 4
+
 /* No verb queues more notifications: each effect sends one, a removal at most two. */
 #define EMQ_EVENTS_MAX 8
 
@@ -74,8 +77,8 @@ typedef struct emq_reach_key {
     int read_only;
 } emq_reach_key;
 
-/* The checked accessor: builds the keys and checks the caller's rights on them; refuses with NOPERM
- * and an entry in ACL LOG. Every id must be a valid name (emq_name_valid). */
+/* The checked accessor: builds 1 to EMQ_REACH_MAX keys and checks the caller's rights on them;
+ * refuses with NOPERM and an entry in ACL LOG. Every id must be a valid name (emq_name_valid). */
 int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count);
 
 /* Checks the fence; refuses when it does not hold this wire. */

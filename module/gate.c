@@ -19,6 +19,7 @@ const char *const emq_gate_apis[] = {
     "DeleteKey",
     "FreeModuleUser",
     "FreeServerInfo",
+    "FreeString",
     "GetCommand",
     "GetContextFlags",
     "GetCurrentUserName",

@@ -82,7 +82,7 @@ int emq_host_init(ValkeyModuleCtx *ctx) {
     make_strings(&host->strings);
     host->strings.run_id = make_string(run_id);
     ValkeyModule_FreeServerInfo(ctx, info);
-    for (int i = 0; i < (int)(sizeof(host->small_numbers) / sizeof(host->small_numbers[0])); i++) {
+    for (int i = 0; i < EMQ_SMALL_NUMBERS; i++) {
         host->small_numbers[i] = ValkeyModule_CreateStringFromLongLong(NULL, i);
     }
     int version = ValkeyModule_GetServerVersion();
@@ -94,4 +94,18 @@ int emq_host_init(ValkeyModuleCtx *ctx) {
         memcpy(&host->check_permissions, &function, sizeof(function));
     }
     return 1;
+}
+
+void emq_host_free(void) {
+    emq_strings *s = &emq_the_host.strings;
+    ValkeyModuleString *const all[] = {
+        s->fence_key, s->wire,   s->state, s->attempts, s->payload, s->lease_epoch, s->group,
+        s->parent,    s->paused, s->count, s->pending,  s->active,  s->zero,        s->run_id,
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        ValkeyModule_FreeString(NULL, all[i]);
+    }
+    for (int i = 0; i < EMQ_SMALL_NUMBERS; i++) {
+        ValkeyModule_FreeString(NULL, emq_the_host.small_numbers[i]);
+    }
 }

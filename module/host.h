@@ -7,7 +7,7 @@
 
 #include "verbs.h"
 
-/* Strings that calls need again and again; made at load, never freed. */
+/* Strings that calls need again and again; made at load. */
 typedef struct emq_strings {
     ValkeyModuleString *fence_key;
     ValkeyModuleString *wire;
@@ -25,7 +25,9 @@ typedef struct emq_strings {
     ValkeyModuleString *run_id; /* this server process: the epoch of the leases that it gives */
 } emq_strings;
 
-/* What EMQ.VERSION and INFO tell of the host. */
+#define EMQ_SMALL_NUMBERS 16
+
+/* What this module knows of its host. */
 typedef struct emq_host {
     emq_strings strings;
     char server_version[32];
@@ -34,7 +36,7 @@ typedef struct emq_host {
     int (*check_permissions)(ValkeyModuleUser *user, ValkeyModuleString **argv, int argc, int dbid,
                              ValkeyModuleACLLogEntryReason *denial_reason);
     /* The texts "0" to "n": the key count in such a check. */
-    ValkeyModuleString *small_numbers[16];
+    ValkeyModuleString *small_numbers[EMQ_SMALL_NUMBERS];
 } emq_host;
 
 extern emq_host emq_the_host;
@@ -44,6 +46,9 @@ int emq_host_check(ValkeyModuleCtx *ctx, int argc);
 
 /* Makes what emq_the_host holds; returns 0 when the host can't tell its run_id. */
 int emq_host_init(ValkeyModuleCtx *ctx);
+
+/* Frees it, when the module is unloaded or the server ends. */
+void emq_host_free(void);
 
 /* Counters of INFO. */
 void emq_stats_count_call(emq_verb_symbol symbol);

@@ -5,7 +5,7 @@
 #include "handlers.h"
 #include "host.h"
 
-/* With hidden visibility the load symbol is exported by hand; emq.map keeps all others in. */
+/* With hidden visibility the load symbols are exported by hand; emq.map keeps all others in. */
 #define EMQ_MODULE_EXPORT __attribute__((visibility("default")))
 
 #define MODULE_VERSION (EMQ_VERSION_MAJOR * 10000 + EMQ_VERSION_MINOR * 100 + EMQ_VERSION_PATCH)
@@ -121,5 +121,17 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     if (!emq_host_check(ctx, argc) || !emq_host_init(ctx)) {
         return VALKEYMODULE_ERR;
     }
-    return register_all(ctx);
+    if (register_all(ctx) != VALKEYMODULE_OK) {
+        emq_host_free();
+        return VALKEYMODULE_ERR;
+    }
+    return VALKEYMODULE_OK;
+}
+
+EMQ_MODULE_EXPORT int ValkeyModule_OnUnload(ValkeyModuleCtx *ctx);
+
+int ValkeyModule_OnUnload(ValkeyModuleCtx *ctx) {
+    (void)ctx;
+    emq_host_free();
+    return VALKEYMODULE_OK;
 }

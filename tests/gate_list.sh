@@ -4,8 +4,8 @@
 # command that it replicates.
 set -euo pipefail
 module=$1
-# asked for by other means: these three make the look-up itself possible, the last one is optional
-exceptions='^(GetApi|Init|OnLoad|ACLCheckPermissions)$'
+# not asked for: what makes the look-up itself possible, this module's own symbols, and what is optional
+exceptions='^(GetApi|Init|OnLoad|OnUnload|ACLCheckPermissions)$'
 called=$(grep -ohE 'ValkeyModule_[A-Z][A-Za-z0-9]*' "$module"/*.c | sed 's/^ValkeyModule_//' |
     grep -vE "$exceptions" | sort -u)
 listed=$(sed -n '/emq_gate_apis\[\] = {/,/NULL/p' "$module/gate.c" | sed -n 's/^ *"\(.*\)",$/\1/p' | sort -u)
