@@ -106,13 +106,13 @@ void emq_handle_claim(emq_call *call) {
         answer_empty(call, pending, &search);
         return;
     }
-    if (!emq_row_attempts(call, &search.row, &attempts) ||
+    if (!emq_row_next_attempts(call, &search.row, &attempts) ||
         !emq_check_type(call, active, VALKEYMODULE_KEYTYPE_ZSET)) {
         return;
     }
     emq_writes *writes = emq_begin_writes(call);
     if (writes != NULL) {
-        lease(call, writes, &search, attempts + 1, emq_now_ms() + lease_ms);
-        reply_job(call, &search, attempts + 1);
+        lease(call, writes, &search, attempts, emq_now_ms() + lease_ms);
+        reply_job(call, &search, attempts);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The module's way in: the load gate, the registration of every row of the verb table, INFO. */
 #include <emq/version.h>
+#include <errno.h>
 
 #include "handlers.h"
 #include "host.h"
@@ -89,16 +90,27 @@ static int register_verb(ValkeyModuleCtx *ctx, int symbol) {
     return ValkeyModule_SetCommandACLCategories(command, categories);
 }
 
+static int refuse_load(ValkeyModuleCtx *ctx, const char *what) {
+    ValkeyModule_Log(ctx, VALKEYMODULE_LOGLEVEL_WARNING, "load refused: cannot register %s", what);
+    return VALKEYMODULE_ERR;
+}
+
+/* The server keeps a category when its module is unloaded: a second load finds it there. */
+static int register_category(ValkeyModuleCtx *ctx) {
+    errno = 0;
+    return ValkeyModule_AddACLCategory(ctx, EMQ_MODULE_NAME) == VALKEYMODULE_OK || errno == EBUSY;
+}
+
 static int register_all(ValkeyModuleCtx *ctx) {
-    if (ValkeyModule_AddACLCategory(ctx, EMQ_MODULE_NAME) != VALKEYMODULE_OK ||
-        ValkeyModule_RegisterInfoFunc(ctx, emq_stats_info) != VALKEYMODULE_OK) {
-        return VALKEYMODULE_ERR;
+    if (!register_category(ctx)) {
+        return refuse_load(ctx, "the ACL category " EMQ_MODULE_NAME);
+    }
+    if (ValkeyModule_RegisterInfoFunc(ctx, emq_stats_info) != VALKEYMODULE_OK) {
+        return refuse_load(ctx, "the INFO section");
     }
     for (int symbol = 0; symbol < EMQ_VERBS; symbol++) {
         if (register_verb(ctx, symbol) != VALKEYMODULE_OK) {
-            ValkeyModule_Log(ctx, VALKEYMODULE_LOGLEVEL_WARNING, "load refused: cannot register %s",
-                             emq_verbs[symbol].name);
-            return VALKEYMODULE_ERR;
+            return refuse_load(ctx, emq_verbs[symbol].name);
         }
     }
     /* This module keeps no data of its own: the dataset is all there is. So it holds up neither

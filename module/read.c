@@ -7,6 +7,8 @@
 /* No expiry, no notification, no statistics, no touch: a check leaves no trace. */
 #define QUIET_READ (VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOEFFECTS)
 
+#define ATTEMPTS_REFUSAL "ERR EMQ row attempts is not an integer"
+
 static const char wrong_type[] = VALKEYMODULE_ERRORMSG_WRONGTYPE;
 
 emq_slice emq_text(const ValkeyModuleString *string) {
@@ -152,10 +154,21 @@ int emq_zset_lowest(emq_call *call, emq_ref ref, ValkeyModuleString **members, i
 int emq_row_attempts(emq_call *call, const emq_row *row, int64_t *out) {
     long long number = 0;
     if (row->attempts != NULL &&
-        (ValkeyModule_StringToLongLong(row->attempts, &number) != VALKEYMODULE_OK ||
-         number == INT64_MAX)) {
-        return emq_refuse(call, "ERR EMQ row attempts is not an integer");
+        ValkeyModule_StringToLongLong(row->attempts, &number) != VALKEYMODULE_OK) {
+        return emq_refuse(call, ATTEMPTS_REFUSAL);
     }
     *out = number;
+    return 1;
+}
+
+int emq_row_next_attempts(emq_call *call, const emq_row *row, int64_t *out) {
+    int64_t attempts = 0;
+    if (!emq_row_attempts(call, row, &attempts)) {
+        return 0;
+    }
+    if (attempts == INT64_MAX) {
+        return emq_refuse(call, ATTEMPTS_REFUSAL);
+    }
+    *out = attempts + 1;
     return 1;
 }

@@ -48,7 +48,10 @@ int emq_zset_lowest(emq_call *call, emq_ref ref, ValkeyModuleString **members, i
 /* A string of the host as a slice; valid as long as the string is. */
 emq_slice emq_text(const ValkeyModuleString *string);
 
-/* The row's attempts as an integer; refuses when it is none, or can't go up by one. */
+/* The row's attempts as an integer, 0 when they are absent; refuses when they are none. */
 int emq_row_attempts(emq_call *call, const emq_row *row, int64_t *out);
+
+/* The attempts of the next claim; refuses also when they can't go up by one. */
+int emq_row_next_attempts(emq_call *call, const emq_row *row, int64_t *out);
 
 #endif
