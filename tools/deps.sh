@@ -45,7 +45,6 @@ test|module:cmocka|libcmocka-dev
 test|command:clang|clang
 test|command:clang-format|clang-format
 test|command:clang-tidy|clang-tidy
-test|file:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-*.a|libclang-rt-14-dev
 test|command:ps|procps
 test|command:setpriv|util-linux
 fresh-root|command:debootstrap|debootstrap

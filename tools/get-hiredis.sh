@@ -30,16 +30,16 @@ case ${1:-} in
 esac
 
 build() { # build WORK: from WORK/source to the folder that it has in the cache
-    local version target
+    local version
     version=$(sed -n 's/^#define HIREDIS_\(MAJOR\|MINOR\|PATCH\) //p' "$1/source/hiredis.h" | paste -sd.)
-    target=$emq_cache_dir/hiredis-$version
-    # the prefix is where it will be after the rename: hiredis.pc names it
-    make -C "$1/source" -j"$(nproc)" PREFIX="$target" USE_SSL=1 >>"$1/build.log" 2>&1 &&
-        make -C "$1/source" PREFIX="$target" DESTDIR="$1/result" USE_SSL=1 install \
-            >>"$1/build.log" 2>&1 || return 1
-    touch "$1/result$target/stamp"
-    rm -rf "$target"
-    mv -T "$1/result$target" "$target"
+    # The .pc files name the prefix: theirs is wherever they are, since the cache's path may have spaces.
+    # shellcheck disable=SC2016
+    {
+        emq_make -C "$1/source" PREFIX=/hiredis USE_SSL=1 &&
+            emq_make -C "$1/source" PREFIX=/hiredis DESTDIR="$1/result" USE_SSL=1 install &&
+            sed -i 's|=/hiredis|=${pcfiledir}/../..|' "$1"/result/hiredis/lib/pkgconfig/*.pc &&
+            emq_publish "$1/result/hiredis" "hiredis-$version"
+    } >>"$1/build.log" 2>&1
 }
 
 emq_find_built() { emq_newest_built 'hiredis-1.*'; }

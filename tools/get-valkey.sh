@@ -55,7 +55,8 @@ answer() { # answer SERVER INCLUDE SOURCE
     local bin version name
     bin=$(dirname "$1")
     version=$(server_version "$1")
-    local -A values=([server]=$1 [cli]=$bin/valkey-cli [sentinel]=$bin/valkey-sentinel
+    local -A values=([server]=$1 [cli]=$(beside "$bin" valkey-cli)
+        [sentinel]=$(beside "$bin" valkey-sentinel)
         [include]=$2 [version]=$version [flavour]=$flavour [source]=$3)
     if [[ -n $print ]]; then
         printf '%s\n' "${values[$print]}"
@@ -67,13 +68,22 @@ answer() { # answer SERVER INCLUDE SOURCE
     exit 0
 }
 
+# beside FOLDER NAME: the program in that folder, else the one in PATH, else the built one; or nothing.
+beside() {
+    if [[ -x $1/$2 ]]; then
+        printf '%s\n' "$1/$2"
+    elif ! command -v "$2" && [[ -n $emq_built ]]; then
+        printf '%s\n' "$emq_built/$2"
+    fi
+}
+
 server_version() { "$1" --version 2>/dev/null | sed -n 's/.*[ =]v=\([0-9.]*\).*/\1/p'; }
 
 find_header() {
     local dir
-    for dir in "${VALKEYMODULE_INCLUDE_DIR:-}" /usr/local/include /usr/include /usr/include/valkey \
+    for dir in ${VALKEYMODULE_INCLUDE_DIR:+"$VALKEYMODULE_INCLUDE_DIR"} /usr/local/include /usr/include /usr/include/valkey \
         /usr/local/include/valkey; do
-        if [[ -n $dir && -f $dir/valkeymodule.h ]]; then
+        if [[ -f $dir/valkeymodule.h ]]; then
             printf '%s\n' "$dir"
             return 0
         fi
@@ -84,47 +94,48 @@ find_header() {
 find_cached() { emq_newest_built "valkey-9.*-$flavour"; }
 
 build() { # build WORK: from WORK/source to the folder that it has in the cache
-    local options=(BUILD_TLS=yes) environment=() version target name
+    local options=(BUILD_TLS=yes) version name
     if [[ $flavour == asan ]]; then
-        # the server's makefile takes one sanitizer; the second one comes in through the environment
-        options=(SANITIZER=address OPTIMIZATION=-O1)
-        environment=(CFLAGS=-fsanitize=undefined LDFLAGS=-fsanitize=undefined)
+        # The server's makefile takes one sanitizer. The second one is for the server's own code alone:
+        # the Lua that it bundles reads unaligned words on purpose.
+        options+=(SANITIZER=address OPTIMIZATION=-O1 SERVER_CFLAGS=-fsanitize=undefined
+            SERVER_LDFLAGS=-fsanitize=undefined)
     fi
-    env "${environment[@]}" make -C "$1/source/src" -j"$(nproc)" "${options[@]}" \
+    emq_make -C "$1/source/src" "${options[@]}" \
         valkey-server valkey-cli valkey-benchmark >>"$1/build.log" 2>&1 || return 1
     version=$(server_version "$1/source/src/valkey-server")
     [[ $version == 9.* ]] || emq_fail "the build gives version '$version', not 9"
-    target=$emq_cache_dir/valkey-$version-$flavour
-    mkdir "$1/result"
+    mkdir "$1/result" || return 1
     for name in valkey-server valkey-cli valkey-benchmark valkeymodule.h; do
-        cp "$1/source/src/$name" "$1/result/$name"
+        cp "$1/source/src/$name" "$1/result/$name" || return 1
     done
-    ln -s valkey-server "$1/result/valkey-sentinel"
-    touch "$1/result/stamp"
-    rm -rf "$target"
-    mv -T "$1/result" "$target"
-    emq_say "built Valkey $version ($flavour) in $target"
+    ln -s valkey-server "$1/result/valkey-sentinel" &&
+        emq_publish "$1/result" "valkey-$version-$flavour" >>"$1/build.log" 2>&1 || return 1
+    emq_say "built Valkey $version ($flavour) in $emq_cache_dir"
 }
 
+if [[ -n ${VALKEYMODULE_INCLUDE_DIR:-} && ! -f $VALKEYMODULE_INCLUDE_DIR/valkeymodule.h ]]; then
+    emq_fail "VALKEYMODULE_INCLUDE_DIR=$VALKEYMODULE_INCLUDE_DIR has no valkeymodule.h" 2
+fi
 if [[ $flavour == plain ]]; then
     system=${VALKEY_SERVER:-$(command -v valkey-server || true)}
     if [[ -n $system ]]; then
         version=$(server_version "$system") || true
         if [[ $version == 9.* ]]; then
-            if include=$(find_header); then
+            if include=$(find_header) && [[ -n $(beside "$(dirname "$system")" valkey-cli) ]]; then
                 emq_say "using the system's $system ($version), header in $include"
                 answer "$system" "$include" system
             fi
-            emq_say "$system ($version) has no valkeymodule.h beside it: taking one from source"
+            emq_say "$system ($version) lacks valkeymodule.h or valkey-cli: taking them from source"
         elif [[ -n ${VALKEY_SERVER:-} ]]; then
-            emq_fail "VALKEY_SERVER=$system is version '$version', not 9" 2
+            emq_fail "VALKEY_SERVER=$system is no Valkey 9 server (version '$version')" 2
         fi
     fi
 fi
 
 emq_make_once valkey 9. find_cached build forky testing sid
 if [[ ${version:-} == 9.* ]]; then
-    answer "$system" "$emq_built" system
+    answer "$system" "$(find_header || printf '%s\n' "$emq_built")" system
 fi
 from=cache
 ((emq_built_now == 0)) || from=built

@@ -23,10 +23,10 @@ start   runs a server with the recommended configuration (tools/valkey.conf) and
   --replica-of PORT  replicate from 127.0.0.1:PORT
   --conf 'LINE'      one more line of configuration; may be repeated, the last word counts
 stop    ends the server and removes its folder; --keep leaves the folder. Exit status 3, with the
-        report printed, when a sanitizer had something to say.
+        report printed and the folder left, when a sanitizer or the server itself reported an error.
 status  prints the same lines as start for a running server; exit status 1 when it does not run.
 
-Exit status: 0 done; 1 it failed, with the reason; 2 wrong use; 3 a sanitizer's report.
+Exit status: 0 done; 1 it failed, with the reason; 2 wrong use; 3 a report of an error.
 TEXT
 }
 
@@ -39,6 +39,10 @@ fail() {
     exit "${2:-1}"
 }
 
+# For a start that is interrupted: the process it has started and the folder it has made.
+launched=
+own_dir=
+
 # Values that start wrote down: server, cli, port, flavour, fence.
 recall() { sed -n "s/^$2=//p" "$1/facts"; }
 
@@ -47,17 +51,28 @@ print_facts() { # print_facts DIR PID
         "$1" "$1/s" "$(recall "$1" port)" "$2" "$1/log" "$(recall "$1" cli)"
 }
 
-# The pid in the folder, when that process is still the server of this folder.
+# The pid in the folder, when that process is still the server of this folder: one that works in it. A
+# number alone may have gone to another process meanwhile.
 running_pid() {
     local pid
     [[ -f $1/pid ]] || return 1
     pid=$(<"$1/pid")
-    [[ $pid =~ ^[0-9]+$ ]] && kill -0 "$pid" 2>/dev/null &&
-        tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -- "valkey-server" || return 1
+    [[ $pid =~ ^[0-9]+$ && "/proc/$pid/cwd" -ef $1 ]] || return 1
     printf '%s\n' "$pid"
 }
 
-reports() { compgen -G "$1/sanitizer.*" || true; }
+# What the sanitizers wrote, into files of their own or (the undefined-behaviour one beside the address
+# one) on standard error, and the server's own report of a crash.
+reports() { # reports DIR
+    local file
+    for file in "$1"/sanitizer.*; do
+        [[ ! -s $file ]] || cat "$file"
+    done
+    ! grep -qE 'runtime error: |Sanitizer' "$1/out" 2>/dev/null || cat "$1/out"
+    for file in "$1/log.old" "$1/log"; do
+        ! grep -q 'BUG REPORT START' "$file" 2>/dev/null || sed -n '/BUG REPORT START/,$p' "$file"
+    done
+}
 
 write_configuration() { # write_configuration DIR: all but the port; uses start's variables
     local line
@@ -85,16 +100,18 @@ launch() { # launch DIR PORT
     server=$(recall "$dir" server)
     cli=$(recall "$dir" cli)
     rm -f "$dir/s"
-    ASAN_OPTIONS="log_path=$dir/sanitizer:detect_leaks=1:${ASAN_OPTIONS:-}" \
-        UBSAN_OPTIONS="log_path=$dir/sanitizer:print_stacktrace=1:${UBSAN_OPTIONS:-}" \
+    # the last word counts, and a path with a colon or a space must be quoted
+    ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=1:log_path='$dir/sanitizer'" \
+        UBSAN_OPTIONS="${UBSAN_OPTIONS:-}:print_stacktrace=1:log_path='$dir/sanitizer'" \
         setsid "$server" "$dir/valkey.conf" --port "$port" </dev/null >>"$dir/out" 2>&1 9>&- &
     pid=$!
     disown "$pid"
+    launched=$pid
     printf '%s\n' "$pid" >"$dir/pid"
     deadline=$((SECONDS + start_seconds))
     while ((SECONDS < deadline)); do
         if ! kill -0 "$pid" 2>/dev/null; then
-            grep -q 'Address already in use' "$dir/log" "$dir/out" 2>/dev/null && return 2
+            grep -q 'Address already in use' "$dir/log" 2>/dev/null && return 2
             return 1
         fi
         answer=$("$cli" -s "$dir/s" PING 2>&1) || true
@@ -104,12 +121,13 @@ launch() { # launch DIR PORT
         sleep 0.05
     done
     kill -KILL "$pid" 2>/dev/null || true
+    launched=
     printf 'server: no answer within %s seconds\n' "$start_seconds" >&2
     return 1
 }
 
 start() {
-    module= dir= flavour=plain fence=yes test= replica_of=
+    module='' dir='' flavour=plain fence=yes test='' replica_of=''
     conf=()
     while (($# > 0)); do
         case $1 in
@@ -135,26 +153,38 @@ start() {
         dir=$(realpath -e -- "$dir")
     else
         dir=$(mktemp -d "${TMPDIR:-/tmp}/emq-XXXXXX")
+        own_dir=$dir
     fi
     # sun_path holds 107 bytes and a NUL
     (($(printf '%s/s' "$dir" | wc -c) <= 107)) || fail "the folder's path is too long for a Unix socket: $dir"
     running_pid "$dir" >/dev/null && fail "a server runs in $dir already"
     if [[ ! -f $dir/facts ]]; then
-        local server cli
-        server=$("$here/get-valkey.sh" --flavour "$flavour" --print server)
-        cli=$("$here/get-valkey.sh" --flavour "$flavour" --print cli)
-        printf 'server=%s\ncli=%s\nflavour=%s\nfence=%s\n' "$server" "$cli" "$flavour" \
-            "${module:+$fence}" >"$dir/facts"
+        [[ -n $module && -z $replica_of ]] || fence= # a replica gets its primary's
+        local valkey
+        valkey=$("$here/get-valkey.sh" --flavour "$flavour")
         write_configuration "$dir"
+        printf '%s\nfence=%s\n' "$(grep -E '^(server|cli|flavour)=' <<<"$valkey")" "$fence" >"$dir/facts"
     fi
+    # who gives up waiting must not leave a server behind that nobody knows of
+    trap 'interrupted 130' INT
+    trap 'interrupted 143' TERM HUP
     start_on_a_port "$dir"
     local pid cli
     pid=$(<"$dir/pid")
     cli=$(recall "$dir" cli)
-    if [[ -n $(recall "$dir" fence) && -z $replica_of ]]; then
+    if [[ -n $(recall "$dir" fence) ]]; then
         install_fence "$dir" "$cli"
     fi
     print_facts "$dir" "$pid"
+}
+
+interrupted() { # interrupted STATUS
+    if [[ -n $launched ]]; then
+        kill -KILL "$launched" 2>/dev/null || true
+        while [[ -d /proc/$launched ]]; do sleep 0.02; done # it may still write
+    fi
+    [[ -z $own_dir ]] || rm -rf -- "$own_dir"
+    exit "$1"
 }
 
 # A restart keeps its port; a first start tries ports until one is free, which only the server's own
@@ -164,8 +194,10 @@ start_on_a_port() { # start_on_a_port DIR
     port=$(recall "$dir" port)
     for ((try = 0; try < 50; try++)); do
         local candidate=${port:-$((10000 + (RANDOM * 32768 + RANDOM) % 20000))}
-        : >"$dir/out"
-        [[ ! -f $dir/log ]] || mv "$dir/log" "$dir/log.old"
+        if [[ -f $dir/log ]]; then
+            cat "$dir/log" >>"$dir/log.old"
+            rm -f "$dir/log"
+        fi
         result=0
         launch "$dir" "$candidate" || result=$?
         if ((result == 0)); then
@@ -173,7 +205,7 @@ start_on_a_port() { # start_on_a_port DIR
             return 0
         fi
         if ((result == 1)); then
-            cat "$dir/out" "$dir/log" 2>/dev/null | tail -n 15 >&2
+            { cat "$dir/out" "$dir/log" 2>/dev/null || true; } | tail -n 15 >&2
             fail "the server did not start; its folder: $dir"
         fi
         [[ -z $port ]] || sleep 0.2
@@ -195,7 +227,7 @@ install_fence() { # install_fence DIR CLI
 }
 
 stop() {
-    local dir= keep= pid deadline
+    local dir='' keep='' pid deadline report
     while (($# > 0)); do
         case $1 in
         --keep) keep=yes ;;
@@ -204,7 +236,8 @@ stop() {
         esac
         shift
     done
-    [[ -n $dir && -f $dir/facts ]] || fail "no server's folder: '${dir}'" 2
+    [[ -n $dir && -f $dir/facts ]] || fail "no server's folder: '$dir'" 2
+    dir=$(realpath -e -- "$dir")
     if pid=$(running_pid "$dir"); then
         kill -TERM "$pid" 2>/dev/null || true
         kill -CONT "$pid" 2>/dev/null || true # one that a test has stopped must hear it too
@@ -220,19 +253,21 @@ stop() {
         done
     fi
     rm -f "$dir/pid"
-    if [[ -n $(reports "$dir") ]]; then
-        reports "$dir" | while IFS= read -r report; do cat "$report" >&2; done
-        printf 'server: a sanitizer reported; the folder stays: %s\n' "$dir" >&2
+    report=$(reports "$dir")
+    if [[ -n $report ]]; then
+        printf '%s\n' "$report" >&2
+        printf 'server: the server reported an error; the folder stays: %s\n' "$dir" >&2
         exit 3
     fi
     [[ -n $keep ]] || rm -rf -- "$dir"
 }
 
 status() {
-    local pid
-    (($# == 1)) && [[ -f $1/facts ]] || fail "no server's folder: '${1:-}'" 2
-    pid=$(running_pid "$1") || fail "no server runs in $1"
-    print_facts "$1" "$pid"
+    local dir=${1:-} pid
+    [[ -n $dir && -f $dir/facts ]] || fail "no server's folder: '$dir'" 2
+    dir=$(realpath -e -- "$dir")
+    pid=$(running_pid "$dir") || fail "no server runs in $dir"
+    print_facts "$dir" "$pid"
 }
 
 case ${1:-} in

@@ -64,7 +64,7 @@ EMQ_API void emq_client_options_init(emq_client_options *options);
  *         EMQ_EAUTH; EMQ_EDATABASE; EMQ_EMODULE (no module, another wire or major);
  *         EMQ_ECAPABILITY (emq_client_get_error names the missing one); EMQ_EFENCE_ABSENT;
  *         EMQ_EFENCE; EMQ_EWRONGTYPE (the fence is no string); EMQ_ENOPERM; EMQ_EPROTOCOL;
- *         EMQ_ELOADING, EMQ_EMASTERDOWN and the server's other retryable refusals; EMQ_ENOMEM;
+ *         EMQ_ELOADING, EMQ_EMASTERDOWN and the server's other refusals; EMQ_ENOMEM;
  *         EMQ_ESYSTEM. Since 0.1.0.
  */
 EMQ_API int emq_client_open(emq_client **out, const emq_client_options *options);
@@ -95,9 +95,9 @@ EMQ_API int emq_client_is_open(const emq_client *client);
 /**
  * What the last failed call had to say: the server's own text where there is one, else a sentence.
  *
- * @param client the client.
+ * @param client the client, or NULL.
  * @return borrowed, NUL-terminated, valid until the next call on this client; "" when the last call
- *         succeeded. Never NULL. Since 0.1.0.
+ *         did not fail, and for NULL. Never NULL, and never with the password in it. Since 0.1.0.
  */
 EMQ_API const char *emq_client_get_error(const emq_client *client);
 
@@ -112,9 +112,10 @@ EMQ_API const char *emq_client_get_error(const emq_client *client);
  * @param p      the payload, any bytes; may be NULL when n is 0.
  * @param n      its bytes, at most max_payload.
  * @return 0 admitted; EMQ_DUPLICATE (a job with this id exists; its first payload stays);
- *         EMQ_EINVAL; EMQ_EQUEUE; EMQ_EID_…; EMQ_EKIND; EMQ_ETOOBIG; EMQ_ECLOSED; EMQ_ETIMEOUT and
- *         EMQ_ECONNLOST (it may have been admitted: repeat with the same id); the server's
- *         refusals; EMQ_EPROTOCOL; EMQ_ENOMEM. Since 0.1.0.
+ *         EMQ_EINVAL; EMQ_EQUEUE; EMQ_EID_…; EMQ_EKIND; EMQ_ETOOBIG; EMQ_ECLOSED; EMQ_ECONNECT (the
+ *         connection was lost before the request was sent whole: nothing was done); EMQ_ETIMEOUT
+ *         and EMQ_ECONNLOST (it may have been admitted: repeat with the same id); the server's
+ *         refusals; EMQ_EPROTOCOL; EMQ_ENOMEM; EMQ_ESYSTEM. Since 0.1.0.
  */
 EMQ_API int emq_enqueue(emq_id *id, emq_client *client, const char *queue, const void *p, size_t n);
 
@@ -126,8 +127,9 @@ EMQ_API int emq_enqueue(emq_id *id, emq_client *client, const char *queue, const
  * @param queue    the queue name.
  * @param lease_ms how long the job is yours, by the server's clock, 1 to 2147483647 milliseconds.
  * @return 0; EMQ_EMPTY (nothing pending, or the queue is paused); EMQ_EINVAL; EMQ_EQUEUE;
- *         EMQ_ECLOSED; EMQ_ETIMEOUT and EMQ_ECONNLOST (a job may have been leased: it comes back
- *         when that lease lapses); the server's refusals; EMQ_EPROTOCOL; EMQ_ENOMEM. Since 0.1.0.
+ *         EMQ_ECLOSED; EMQ_ECONNECT (nothing was done, as for emq_enqueue); EMQ_ETIMEOUT and
+ *         EMQ_ECONNLOST (a job may have been leased: it comes back when that lease lapses); the
+ *         server's refusals; EMQ_EPROTOCOL; EMQ_ENOMEM; EMQ_ESYSTEM. Since 0.1.0.
  */
 EMQ_API int emq_claim(emq_job **out, emq_client *client, const char *queue, uint32_t lease_ms);
 
@@ -138,8 +140,9 @@ EMQ_API int emq_claim(emq_job **out, emq_client *client, const char *queue, uint
  * @param lease  the job's lease.
  * @return 0; EMQ_GONE (completed before, or removed); EMQ_ESTALE (another holder has it, or it was
  *         taken back: drop the result); EMQ_ELANE; EMQ_EFLOW; EMQ_EINVAL; EMQ_EQUEUE; EMQ_EID_…;
- *         EMQ_EKIND; EMQ_ECLOSED; EMQ_ETIMEOUT and EMQ_ECONNLOST (repeat it: EMQ_GONE then means
- *         that it was done); the server's refusals; EMQ_EPROTOCOL; EMQ_ENOMEM. Since 0.1.0.
+ *         EMQ_EKIND; EMQ_ECLOSED; EMQ_ECONNECT (nothing was done, as for emq_enqueue); EMQ_ETIMEOUT
+ *         and EMQ_ECONNLOST (repeat it: EMQ_GONE then means that it was done); the server's
+ *         refusals; EMQ_EPROTOCOL; EMQ_ENOMEM; EMQ_ESYSTEM. Since 0.1.0.
  */
 EMQ_API int emq_complete(emq_client *client, const emq_lease *lease);
 
@@ -149,7 +152,8 @@ typedef enum emq_reply_type {
     EMQ_REPLY_INTEGER,
     EMQ_REPLY_STRING,
     EMQ_REPLY_STATUS,
-    EMQ_REPLY_ARRAY
+    EMQ_REPLY_ARRAY,
+    EMQ_REPLY_ERROR /**< only inside an array; an error as the whole reply is the call's result */
 } emq_reply_type;
 
 /** A raw reply. Opaque; freed with emq_reply_free. */
@@ -166,9 +170,10 @@ typedef struct emq_reply emq_reply;
  * @param argc    number of arguments, the command's name included; 1 to 1048576.
  * @param argv    the arguments.
  * @param argvlen their lengths; NULL means that all are NUL-terminated.
- * @return 0; EMQ_EINVAL; EMQ_EFORBIDDEN; EMQ_ECLOSED; EMQ_ETIMEOUT; EMQ_ECONNLOST; an error of the
- *         server by its class, its text in emq_client_get_error; EMQ_EPROTOCOL; EMQ_ENOMEM.
- *         Since 0.1.0.
+ * @return 0; EMQ_EINVAL; EMQ_EFORBIDDEN; EMQ_ETOOBIG (more than 1 GiB); EMQ_ECLOSED; EMQ_ECONNECT
+ *         (nothing was done, as for emq_enqueue); EMQ_ETIMEOUT; EMQ_ECONNLOST; an error of the
+ *         server by its class, its text in emq_client_get_error; EMQ_EPROTOCOL; EMQ_ENOMEM;
+ *         EMQ_ESYSTEM. Since 0.1.0.
  */
 EMQ_API int emq_client_command(emq_reply **out, emq_client *client, int argc,
                                const char *const *argv, const size_t *argvlen);
@@ -180,7 +185,7 @@ EMQ_API emq_reply_type emq_reply_get_type(const emq_reply *reply);
 EMQ_API int64_t emq_reply_get_integer(const emq_reply *reply);
 
 /**
- * The bytes of a string or status reply.
+ * The bytes of a string, a status or an error inside an array.
  *
  * @param reply a reply.
  * @param n     receives the number of bytes; may be NULL.
@@ -214,7 +219,8 @@ EMQ_API void emq_reply_free(emq_reply *reply);
  * @param error   receives the text of a failure, cut to cap - 1 bytes; may be NULL when cap is 0.
  * @param cap     bytes at error.
  * @return 0 written; EMQ_DUPLICATE (it was right already); EMQ_EFENCE (it holds another wire, and
- *         stays); and what emq_client_open returns. Since 0.1.0.
+ *         stays); EMQ_ETIMEOUT and EMQ_ECONNLOST (repeat it); and what else emq_client_open
+ *         returns. Since 0.1.0.
  */
 EMQ_API int emq_install(const emq_client_options *options, char *error, size_t cap);
 

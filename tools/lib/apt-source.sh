@@ -5,7 +5,10 @@
 
 # The folder that keeps what was built.
 emq_cache_dir=${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}/emq
-mkdir -p "$emq_cache_dir"
+
+# What emq_make_once answers.
+emq_built=
+emq_built_now=0
 
 emq_say() { printf '%s: %s\n' "$(basename "$0" .sh)" "$1" >&2; }
 
@@ -13,6 +16,9 @@ emq_fail() { # emq_fail TEXT [STATUS]
     emq_say "$1"
     exit "${2:-1}"
 }
+
+mkdir -p "$emq_cache_dir" 2>/dev/null ||
+    emq_fail "cannot make the folder $emq_cache_dir: set XDG_CACHE_HOME to one that can be written"
 
 # emq_newest_built GLOB: the newest finished build; a folder without its stamp is not finished.
 emq_newest_built() {
@@ -30,10 +36,10 @@ emq_mirror() {
     codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
     cat /etc/apt/sources.list.d/*.sources 2>/dev/null | awk -v suite="$codename" '
         function flush() {
-            if (types ~ /deb/ && (" " suites " ") ~ (" " suite " ") && (" " parts " ") ~ / main /) {
+            if (enabled != "no" && types ~ /deb/ && (" " suites " ") ~ (" " suite " ") && (" " parts " ") ~ / main /) {
                 split(uris, u, " "); print u[1] "\t" key; exit
             }
-            types = uris = suites = parts = key = ""
+            types = uris = suites = parts = key = enabled = ""
         }
         /^#/ { next }
         /^[ \t]*$/ { flush(); next }
@@ -43,6 +49,7 @@ emq_mirror() {
         name == "suites:" { suites = $0 }
         name == "components:" { parts = $0 }
         name == "signed-by:" { key = $0 }
+        name == "enabled:" { enabled = tolower($0) }
         END { flush() }' | head -n 1 | grep . && return
     cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | awk -v suite="$codename" '
         $1 == "deb" {
@@ -75,6 +82,8 @@ emq_fetch_source() {
     local options=(-o "Dir::State::Lists=$dir/lists" -o "Dir::Etc::sourcelist=$dir/sources.list"
         -o Dir::Etc::sourceparts=/dev/null -o "Dir::Cache=$dir/cache" -o Acquire::Languages=none
         -o Acquire::Retries=2 -o Acquire::http::Timeout=30)
+    # a mirror that lags behind is good enough: what it serves is signed all the same
+    options+=(-o Acquire::Check-Valid-Until=false)
     ((EUID != 0)) || options+=(-o APT::Sandbox::User=root)
     for suite in "$@"; do
         printf 'deb-src %s%s %s main\n' "$signed" "$uri" "$suite" >"$dir/sources.list"
@@ -90,12 +99,41 @@ emq_fetch_source() {
     return 1
 }
 
-# Fetches and builds in a folder beside the results; `build` gives the finished one its name in a single
-# rename, so that a killed build leaves nothing that looks done.
+# The folder to build in: the cache itself, unless its path has characters that the makefiles of others
+# do not bear, such as a space.
+_emq_build_root() {
+    local dir
+    for dir in "$emq_cache_dir" "${TMPDIR:-/tmp}" /tmp /var/tmp; do
+        if [[ $dir =~ ^[A-Za-z0-9/._+-]+$ && -w $dir ]]; then
+            printf '%s\n' "$dir"
+            return 0
+        fi
+    done
+    emq_fail 'found no folder to build in: set TMPDIR to one without special characters in its path'
+}
+
+# emq_make ARGUMENT...: make with all processors and a clean environment: the makefiles of others take
+# CFLAGS, LIBRARY_PATH and more from it, and what is cached must not depend on who built it.
+emq_make() { env -i PATH="$PATH" HOME="$HOME" LC_ALL=C make -j"$(nproc)" "$@"; }
+
+# emq_publish RESULT NAME: gives a finished folder its name in the cache, in a single rename, so that a
+# killed build leaves nothing that looks done. Called with the lock held. Every step is joined by &&,
+# since a caller's `if` switches `set -e` off.
+emq_publish() {
+    local staged=$emq_cache_dir/work.publish target=$emq_cache_dir/$2
+    rm -rf -- "$staged" &&
+        cp -a -- "$1" "$staged" &&
+        touch -- "$staged/stamp" &&
+        rm -rf -- "$target" &&
+        mv -T -- "$staged" "$target"
+}
+
+# Fetches and builds in a folder of its own, which goes away whatever happens.
 _emq_make() { # _emq_make PACKAGE PREFIX BUILD SUITE...
-    local package=$1 prefix=$2 build=$3 work
+    local package=$1 prefix=$2 build=$3 build_root work
     shift 3
-    work=$(mktemp -d "$emq_cache_dir/work.XXXXXX")
+    build_root=$(_emq_build_root) || exit 1
+    work=$(mktemp -d "$build_root/work.XXXXXX")
     _emq_work=$work # for the trap, which runs when this function's own names are gone
     trap 'rm -rf -- "$_emq_work"' EXIT
     trap 'exit 130' INT
@@ -108,15 +146,15 @@ in reach (log: $emq_cache_dir/fetch.log)"
     fi
     emq_say "building $package (two minutes at most, on two cores)"
     if ! "$build" "$work"; then
-        cp "$work/build.log" "$emq_cache_dir/build.log"
-        tail -n 15 "$work/build.log" >&2
+        cp "$work/build.log" "$emq_cache_dir/build.log" || true
+        tail -n 15 "$work/build.log" >&2 || true
         emq_fail "the build of $package failed; the whole log: $emq_cache_dir/build.log"
     fi
 }
 
 # emq_make_once PACKAGE PREFIX FIND BUILD SUITE...: sets emq_built to the folder of the finished build and
 # emq_built_now to 1 when it was built by this call. FIND prints that folder when it is there; BUILD WORK
-# makes it from WORK/source, with its log in WORK/build.log. Two calls at once build once.
+# makes it from WORK/source, with its log in WORK/build.log, and publishes it. Two calls at once build once.
 emq_make_once() {
     local package=$1 prefix=$2 find=$3 build=$4
     shift 4
@@ -132,7 +170,6 @@ emq_make_once() {
         find "$emq_cache_dir" -maxdepth 1 -name 'work.*' -exec rm -rf {} + # what killed builds left
         (_emq_make "$package" "$prefix" "$build" "$@")
         emq_built=$("$find")
-        # shellcheck disable=SC2034
         emq_built_now=1
     fi
     exec 9>&-

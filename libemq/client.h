@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The client from the inside: settings, connection, and what the last call had to say. */
+#ifndef EMQ_LIBEMQ_CLIENT_H
+#define EMQ_LIBEMQ_CLIENT_H
+
+#include <emq/client.h>
+
+#include "connection.h"
+#include "settings.h"
+
+struct emq_client {
+    emq_settings settings;
+    emq_connection connection;
+    emq_line line; /* kept, so that a call allocates no line of its own */
+    emq_text error;
+};
+
+/* Sends one line under the deadline of a call; on success the reply is the caller's. */
+int emq_client_exchange(emq_client *client, const emq_line *line, redisReply **reply,
+                        emq_deadline deadline);
+
+/* Ends a call: frees the reply, and closes the connection when the answer broke the protocol, since
+ * then nothing behind it can be trusted. Returns the result. */
+int emq_client_finish(emq_client *client, redisReply *reply, int result);
+
+#endif

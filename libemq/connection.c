@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The synchronous transport: a non-blocking hiredis context driven by poll. */
+#include "connection.h"
+
+#include <emq/error.h>
+#include <errno.h>
+#include <hiredis/sds.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "result.h"
+#include "sigpipe.h"
+
+/* hiredis counts the bytes of a command in an int. */
+#define REQUEST_MAX ((size_t)INT_MAX / 2)
+#define FRAME_MAX 32 /* bytes that frame one argument, at most */
+
+/* hiredis moves what is left of its buffer after each write, so it is fed slice by slice: a large
+ * request given whole would be moved again and again. */
+#define SLICE ((size_t)256 * 1024)
+
+/* What goes on while an exchange lasts. */
+typedef struct exchange {
+    redisContext *context;
+    const emq_line *lines;
+    redisReply **replies;
+    int count; /* of lines, and of replies */
+    int formatted;
+    int received;
+    char *request; /* the line that was formatted last, and how much of it hiredis has */
+    size_t length;
+    size_t given;
+    int is_sent;  /* every line to its last byte */
+    int is_first; /* on this connection */
+    emq_text *error;
+} exchange;
+
+int emq_connection_open(emq_connection *connection, const emq_endpoint *endpoint,
+                        emq_deadline deadline, emq_text *error) {
+    int fd = -1;
+    int result = emq_dial(&fd, endpoint, deadline, error);
+    if (result != EMQ_OK) {
+        return result;
+    }
+    redisContext *context = redisConnectFd(fd);
+    if (context == NULL || context->err != 0) {
+        if (context != NULL) {
+            (void)redisFreeKeepFd(context);
+        }
+        (void)close(fd);
+        return emq_fail_plain(error, EMQ_ENOMEM);
+    }
+    context->flags &= ~REDIS_BLOCK;
+    *connection = (emq_connection){context, 1};
+    return EMQ_OK;
+}
+
+void emq_connection_close(emq_connection *connection) {
+    if (connection->context != NULL) {
+        redisFree(connection->context);
+        connection->context = NULL;
+    }
+}
+
+/* The failure that a server's error stands for which answers no request of ours. */
+static int fail_turned_away(const exchange *x, const redisReply *reply) {
+    return emq_fail_bytes(x->error, emq_result_of_error(reply->str, reply->len), reply->str,
+                          reply->len);
+}
+
+static int fail_lost(const exchange *x) {
+    /* a server that turns a connection away says why and closes it */
+    if (x->is_first && x->received == 1 && x->count > 1 &&
+        x->replies[0]->type == REDIS_REPLY_ERROR) {
+        return fail_turned_away(x, x->replies[0]);
+    }
+    if (!x->is_sent) {
+        return emq_fail(x->error, EMQ_ECONNECT,
+                        "the connection was lost before the request was sent whole");
+    }
+    return emq_fail(x->error, EMQ_ECONNLOST, "the connection was lost before the answer: %s",
+                    x->context->errstr);
+}
+
+/* What a failed hiredis call stands for. */
+static int fail_context(const exchange *x) {
+    switch (x->context->err) {
+    case REDIS_ERR_PROTOCOL:
+        return emq_fail(x->error, EMQ_EPROTOCOL, "%s", x->context->errstr);
+    case REDIS_ERR_OOM:
+        return emq_fail_plain(x->error, EMQ_ENOMEM);
+    default:
+        return fail_lost(x);
+    }
+}
+
+/* Reads what is there and takes the replies that are complete. */
+static int receive(exchange *x) {
+    if (redisBufferRead(x->context) != REDIS_OK) {
+        return fail_context(x);
+    }
+    while (x->received < x->count) {
+        void *reply = NULL;
+        if (redisGetReplyFromReader(x->context, &reply) != REDIS_OK) {
+            return fail_context(x);
+        }
+        if (reply == NULL) {
+            break;
+        }
+        x->replies[x->received++] = reply;
+    }
+    return EMQ_OK;
+}
+
+static int has_unread_bytes(const redisContext *context) {
+    return context->reader->pos < context->reader->len;
+}
+
+/* What a server says that turns a connection away before anything was asked: that failure, or
+ * EMQ_OK when it said something else. */
+static int read_farewell(const exchange *x) {
+    void *reply = NULL;
+    if (redisGetReplyFromReader(x->context, &reply) != REDIS_OK || reply == NULL) {
+        return EMQ_OK;
+    }
+    const redisReply *farewell = reply;
+    int result = farewell->type == REDIS_REPLY_ERROR ? fail_turned_away(x, farewell) : EMQ_OK;
+    freeReplyObject(reply);
+    return result;
+}
+
+/* Before anything is sent there is nothing to read: an end here is known to have done nothing, and
+ * bytes belong to no request of ours, so they must not be taken for an answer. */
+static int check_quiet(const exchange *x) {
+    struct pollfd waited = {x->context->fd, POLLIN, 0};
+    int ready = poll(&waited, 1, 0);
+    if (ready == 0 || (ready < 0 && errno == EINTR)) {
+        return EMQ_OK;
+    }
+    if (ready < 0) {
+        return emq_fail(x->error, EMQ_ESYSTEM, "poll failed (errno %d)", errno);
+    }
+    if (redisBufferRead(x->context) != REDIS_OK) {
+        return emq_fail(x->error, EMQ_ECONNECT,
+                        "the connection was closed before anything was sent");
+    }
+    int result = x->is_first ? read_farewell(x) : EMQ_OK;
+    if (result != EMQ_OK) {
+        return result;
+    }
+    return emq_fail(x->error, EMQ_EPROTOCOL, "the peer sent bytes that nothing asked for");
+}
+
+static int check_size(const emq_line *lines, int count, emq_text *error) {
+    size_t left = REQUEST_MAX;
+    for (int i = 0; i < count; i++) {
+        for (int a = 0; a < lines[i].argc; a++) {
+            size_t length = lines[i].argvlen[a];
+            if (length > left || left - length < FRAME_MAX) {
+                return emq_fail(error, EMQ_ETOOBIG, "the request is larger than %zu bytes",
+                                REQUEST_MAX);
+            }
+            left -= length + FRAME_MAX;
+        }
+    }
+    return EMQ_OK;
+}
+
+static int format_next(exchange *x) {
+    const emq_line *line = &x->lines[x->formatted];
+    redisFreeCommand(x->request);
+    x->request = NULL;
+    /* an int in hiredis 0.14 */
+    long long length = redisFormatCommandArgv(&x->request, line->argc, line->argv, line->argvlen);
+    if (length < 0) {
+        x->request = NULL;
+        return emq_fail_plain(x->error, EMQ_ENOMEM);
+    }
+    x->formatted++;
+    x->length = (size_t)length;
+    x->given = 0;
+    return EMQ_OK;
+}
+
+static int is_given_whole(const exchange *x) {
+    return x->formatted == x->count && x->given == x->length;
+}
+
+/* Gives hiredis the next bytes to write, a slice at most. */
+static int fill(exchange *x) {
+    int result = EMQ_OK;
+    while (result == EMQ_OK && !is_given_whole(x) && sdslen(x->context->obuf) < SLICE) {
+        if (x->given == x->length) {
+            result = format_next(x);
+            continue;
+        }
+        size_t left = x->length - x->given;
+        size_t n = left < SLICE ? left : SLICE;
+        if (redisAppendFormattedCommand(x->context, x->request + x->given, n) != REDIS_OK) {
+            return emq_fail_plain(x->error, EMQ_ENOMEM);
+        }
+        x->given += n;
+    }
+    return result;
+}
+
+static int send_some(exchange *x) {
+    emq_sigpipe saved;
+    int is_empty = 0;
+    int result = fill(x);
+    if (result != EMQ_OK) {
+        return result;
+    }
+    emq_sigpipe_hold(&saved);
+    int failed = redisBufferWrite(x->context, &is_empty) != REDIS_OK;
+    emq_sigpipe_release(&saved, failed);
+    x->is_sent = is_empty && is_given_whole(x);
+    return failed ? fail_context(x) : EMQ_OK;
+}
+
+/* One turn: waits, reads first (so that a refusal is seen before the write fails), then writes. */
+static int turn(exchange *x, emq_deadline deadline) {
+    short wanted = (short)(x->is_sent ? POLLIN : POLLIN | POLLOUT);
+    int events =
+        emq_deadline_left_ms(deadline) > 0 ? emq_poll(x->context->fd, wanted, deadline) : 0;
+    if (events == 0) {
+        return emq_fail_plain(x->error, EMQ_ETIMEOUT);
+    }
+    if (events < 0) {
+        return emq_fail(x->error, EMQ_ESYSTEM, "poll failed (errno %d)", errno);
+    }
+    int result = EMQ_OK;
+    if ((events & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) != 0) {
+        result = receive(x);
+    }
+    if (result == EMQ_OK && !x->is_sent && x->received < x->count && (events & POLLOUT) != 0) {
+        result = send_some(x);
+    }
+    return result;
+}
+
+static int converse(exchange *x, emq_deadline deadline) {
+    int result = send_some(x);
+    while (result == EMQ_OK && x->received < x->count) {
+        result = turn(x, deadline);
+    }
+    if (result != EMQ_OK) {
+        return result;
+    }
+    if (has_unread_bytes(x->context)) {
+        return emq_fail(x->error, EMQ_EPROTOCOL, "the peer answered more than was asked");
+    }
+    /* an answer to a request that has not been sent whole can only be a refusal */
+    if (!x->is_sent && x->replies[x->count - 1]->type != REDIS_REPLY_ERROR) {
+        return emq_fail(x->error, EMQ_EPROTOCOL, "the peer answered before it was asked");
+    }
+    return EMQ_OK;
+}
+
+static void free_replies(exchange *x) {
+    for (int i = 0; i < x->received; i++) {
+        freeReplyObject(x->replies[i]);
+        x->replies[i] = NULL;
+    }
+}
+
+int emq_connection_exchange(emq_connection *connection, const emq_line *lines, int count,
+                            redisReply **replies, emq_deadline deadline, emq_text *error) {
+    exchange x = {.context = connection->context,
+                  .lines = lines,
+                  .replies = replies,
+                  .count = count,
+                  .is_first = connection->is_fresh,
+                  .error = error};
+    for (int i = 0; i < count; i++) {
+        replies[i] = NULL;
+    }
+    if (x.context == NULL) {
+        return emq_fail_plain(error, EMQ_ECLOSED);
+    }
+    int result = check_size(lines, count, error);
+    if (result != EMQ_OK) {
+        return result;
+    }
+    result = check_quiet(&x);
+    connection->is_fresh = 0;
+    if (result == EMQ_OK) {
+        result = converse(&x, deadline);
+    }
+    redisFreeCommand(x.request);
+    if (result != EMQ_OK) {
+        free_replies(&x);
+    }
+    if (result != EMQ_OK || !x.is_sent) {
+        emq_connection_close(connection);
+    }
+    return result;
+}

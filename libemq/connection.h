@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The synchronous transport: a connection that sends lines and gives one reply for each, in order,
+ * under one deadline. It knows nothing of verbs.
+ *
+ * After any failure the connection is closed for good, with the one exception of EMQ_ETOOBIG, which
+ * is found before anything is sent. */
+#ifndef EMQ_LIBEMQ_CONNECTION_H
+#define EMQ_LIBEMQ_CONNECTION_H
+
+#include <emq/line.h>
+#include <hiredis/hiredis.h>
+
+#include "deadline.h"
+#include "dial.h"
+#include "text.h"
+
+typedef struct emq_connection {
+    redisContext *context; /* NULL when closed */
+    int is_fresh;          /* nothing was sent on it yet */
+} emq_connection;
+
+/* 0; EMQ_ERESOLVE; EMQ_ECONNECT; EMQ_ETIMEOUT; EMQ_ENOMEM; EMQ_ESYSTEM. */
+int emq_connection_open(emq_connection *connection, const emq_endpoint *endpoint,
+                        emq_deadline deadline, emq_text *error);
+
+/* Sends the lines and reads their replies; on success all of them are there, and the caller frees
+ * them. The connection may be closed even then: when the server refused a line (an error reply)
+ * before it was sent to its end.
+ *
+ * EMQ_ECLOSED; EMQ_ECONNECT (lost before the lines were sent whole: nothing was done, when there is
+ * one line); EMQ_ECONNLOST (lost behind that); EMQ_ETIMEOUT; EMQ_EPROTOCOL; EMQ_ETOOBIG;
+ * EMQ_ENOMEM; what the server's text says when it turns a fresh connection away. */
+int emq_connection_exchange(emq_connection *connection, const emq_line *lines, int count,
+                            redisReply **replies, emq_deadline deadline, emq_text *error);
+
+void emq_connection_close(emq_connection *connection);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One monotonic deadline per call: made once, and never moved by what a peer does. */
+#ifndef EMQ_LIBEMQ_DEADLINE_H
+#define EMQ_LIBEMQ_DEADLINE_H
+
+#include <stdint.h>
+#include <time.h>
+
+typedef struct emq_deadline {
+    int64_t at_ns; /* CLOCK_MONOTONIC */
+} emq_deadline;
+
+emq_deadline emq_deadline_in(uint32_t ms);
+
+/* What is left, rounded up, so that a poll that waits that long ends behind the deadline; 0 when it
+ * has passed. */
+int emq_deadline_left_ms(emq_deadline deadline);
+
+/* The deadline of the next of `parts` equal shares of what is left. */
+emq_deadline emq_deadline_share(emq_deadline deadline, int parts);
+
+struct timespec emq_deadline_timespec(emq_deadline deadline);
+
+/* Waits for events on a descriptor; a signal does not prolong it. Returns revents, 0 when the
+ * deadline passed, or -1 (errno). */
+int emq_poll(int fd, short events, emq_deadline deadline);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connect path. AUTH is answered before anything else is sent; the rest goes out at once and is
+ * judged in order, so that a connection costs two round trips. */
+#include "handshake.h"
+
+#include "decode.h"
+#include "line.h"
+
+enum { STEP_SELECT, STEP_NAME, STEP_VERSION, STEP_FENCE, STEPS };
+
+static int authenticate(emq_connection *connection, const emq_client_options *options,
+                        emq_deadline deadline, emq_text *error) {
+    emq_line line = EMQ_LINE_INIT;
+    redisReply *reply = NULL;
+    int result = emq_line_auth(&line, options->username, options->password);
+    if (result != EMQ_OK) {
+        emq_fail_plain(error, result);
+    } else {
+        result = emq_connection_exchange(connection, &line, 1, &reply, deadline, error);
+    }
+    if (result == EMQ_OK) {
+        result = emq_decode_auth(reply, options->password, error);
+    }
+    freeReplyObject(reply);
+    emq_line_clear(&line);
+    return result;
+}
+
+static int build_steps(emq_line lines[STEPS], char number[EMQ_LINE_NUMBER_MAX],
+                       const emq_client_options *options) {
+    int result = emq_line_select(&lines[STEP_SELECT], number, options->database);
+    if (result == EMQ_OK) {
+        result = emq_line_client_name(&lines[STEP_NAME], options->client_name);
+    }
+    if (result == EMQ_OK) {
+        result = emq_line_version(&lines[STEP_VERSION]);
+    }
+    return result == EMQ_OK ? emq_line_fence(&lines[STEP_FENCE]) : result;
+}
+
+/* Judges the replies of the steps first to end - 1, in order: the first refusal counts. */
+static int judge(redisReply *const replies[STEPS], int first, int end, emq_text *error) {
+    static int (*const decoders[STEPS])(const redisReply *, emq_text *) = {
+        [STEP_SELECT] = emq_decode_select,
+        [STEP_NAME] = emq_decode_client_name,
+        [STEP_VERSION] = emq_decode_version,
+        [STEP_FENCE] = emq_decode_fence,
+    };
+    int result = EMQ_OK;
+    for (int i = first; i < end && result == EMQ_OK; i++) {
+        result = decoders[i](replies[i], error);
+    }
+    return result;
+}
+
+/* Database 0 is what a connection starts with: no right to SELECT is needed for it. */
+static int ask(emq_connection *connection, const emq_client_options *options, emq_fence_rule fence,
+               emq_deadline deadline, emq_text *error) {
+    emq_line lines[STEPS] = {EMQ_LINE_INIT, EMQ_LINE_INIT, EMQ_LINE_INIT, EMQ_LINE_INIT};
+    char number[EMQ_LINE_NUMBER_MAX];
+    redisReply *replies[STEPS] = {NULL, NULL, NULL, NULL};
+    int first = options->database != 0 ? STEP_SELECT : STEP_NAME;
+    int end = fence == EMQ_FENCE_REQUIRED ? STEPS : STEP_FENCE;
+    int result = build_steps(lines, number, options);
+    if (result != EMQ_OK) {
+        emq_fail_plain(error, result);
+    } else {
+        result = emq_connection_exchange(connection, lines + first, end - first, replies + first,
+                                         deadline, error);
+    }
+    if (result == EMQ_OK) {
+        result = judge(replies, first, end, error);
+    }
+    for (int i = 0; i < STEPS; i++) {
+        freeReplyObject(replies[i]);
+        emq_line_clear(&lines[i]);
+    }
+    return result;
+}
+
+/* On the connect path no job is at stake: what is an open question elsewhere is a plain "not
+ * connected" here. */
+static int as_connect_result(int result) {
+    switch (result) {
+    case EMQ_ETIMEOUT:
+        return EMQ_ECONNTIMEOUT;
+    case EMQ_ECONNLOST:
+        return EMQ_ECONNECT;
+    default:
+        return result;
+    }
+}
+
+int emq_handshake(emq_connection *connection, const emq_settings *settings, emq_fence_rule fence,
+                  emq_deadline deadline, emq_text *error) {
+    const emq_client_options *options = &settings->options;
+    const emq_endpoint endpoint = {options->host, options->port, options->unix_path};
+    emq_connection_close(connection);
+    int result = emq_connection_open(connection, &endpoint, deadline, error);
+    if (result == EMQ_OK && options->password != NULL) {
+        result = authenticate(connection, options, deadline, error);
+    }
+    if (result == EMQ_OK) {
+        result = ask(connection, options, fence, deadline, error);
+    }
+    if (result != EMQ_OK) {
+        emq_connection_close(connection);
+    }
+    return as_connect_result(result);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines that are no verbs of the wire: the commands of the connect path, and any other. */
+#ifndef EMQ_LIBEMQ_LINE_H
+#define EMQ_LIBEMQ_LINE_H
+
+#include <emq/line.h>
+
+/* Builds a line of any arguments, which are borrowed. No lengths means NUL-terminated words. */
+int emq_line_arguments(emq_line *out, int argc, const char *const *argv, const size_t *argvlen);
+
+/* AUTH with a user or, when `username` is NULL, in its older form of a password alone. */
+int emq_line_auth(emq_line *out, const char *username, const char *password);
+
+/* SELECT. `number` receives the decimal text, which the line borrows. */
+#define EMQ_LINE_NUMBER_MAX 24
+int emq_line_select(emq_line *out, char number[EMQ_LINE_NUMBER_MAX], int database);
+
+int emq_line_client_name(emq_line *out, const char *name);
+
+/* GET of the fence. */
+int emq_line_fence(emq_line *out);
+
+#endif

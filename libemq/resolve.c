@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names to addresses. getaddrinfo has no deadline and can't be interrupted, so a name is looked up
+ * in a thread of its own. A caller who gives up leaves the look-up to that thread: whoever of the
+ * two is the last to let go of it frees it, so a late answer touches nothing that is gone. */
+#include "resolve.h"
+
+#include <emq/error.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define SERVICE_MAX 8
+
+typedef struct lookup {
+    atomic_int holders;
+    pthread_mutex_t mutex;
+    pthread_cond_t answered;
+    int is_answered;
+    int code; /* of getaddrinfo */
+    struct addrinfo *addresses;
+    char service[SERVICE_MAX];
+    char host[];
+} lookup;
+
+static int look_up(struct addrinfo **out, const char *host, const char *service, int flags) {
+    const struct addrinfo hints = {
+        .ai_flags = flags, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    *out = NULL;
+    return getaddrinfo(host, service, &hints, out);
+}
+
+static lookup *lookup_new(const char *host, const char *service) {
+    size_t length = strlen(host);
+    lookup *l = calloc(1, sizeof(*l) + length + 1);
+    if (l == NULL) {
+        return NULL;
+    }
+    pthread_condattr_t attributes;
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&l->answered, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    (void)pthread_mutex_init(&l->mutex, NULL);
+    atomic_init(&l->holders, 2);
+    memcpy(l->host, host, length + 1);
+    memcpy(l->service, service, strlen(service) + 1);
+    return l;
+}
+
+static void lookup_free(lookup *l) {
+    if (l->addresses != NULL) {
+        freeaddrinfo(l->addresses);
+    }
+    (void)pthread_cond_destroy(&l->answered);
+    (void)pthread_mutex_destroy(&l->mutex);
+    free(l);
+}
+
+static void lookup_release(lookup *l) {
+    if (atomic_fetch_sub(&l->holders, 1) == 1) {
+        lookup_free(l);
+    }
+}
+
+static void *run_lookup(void *data) {
+    lookup *l = data;
+    struct addrinfo *addresses = NULL;
+    int code = look_up(&addresses, l->host, l->service, AI_NUMERICSERV);
+    (void)pthread_mutex_lock(&l->mutex);
+    l->code = code;
+    l->addresses = addresses;
+    l->is_answered = 1;
+    (void)pthread_cond_signal(&l->answered);
+    (void)pthread_mutex_unlock(&l->mutex);
+    lookup_release(l);
+    return NULL;
+}
+
+/* The thread takes no signals: they are the host's. */
+static int start_thread(lookup *l) {
+    sigset_t all;
+    sigset_t mask;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) {
+        return 0;
+    }
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &mask);
+    int failed = pthread_create(&thread, &attributes, run_lookup, l);
+    (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    return failed == 0;
+}
+
+/* Takes the answer out; returns 0 when the deadline passed before there was one. */
+static int await_answer(lookup *l, int *code, struct addrinfo **addresses, emq_deadline deadline) {
+    const struct timespec until = emq_deadline_timespec(deadline);
+    (void)pthread_mutex_lock(&l->mutex);
+    int waited = 0;
+    while (!l->is_answered && waited == 0) {
+        waited = pthread_cond_timedwait(&l->answered, &l->mutex, &until);
+    }
+    int is_answered = l->is_answered;
+    if (is_answered) {
+        *code = l->code;
+        *addresses = l->addresses;
+        l->addresses = NULL;
+    }
+    (void)pthread_mutex_unlock(&l->mutex);
+    return is_answered;
+}
+
+static int resolve_name(int *code, struct addrinfo **out, const char *host, const char *service,
+                        emq_deadline deadline, emq_text *error) {
+    lookup *l = lookup_new(host, service);
+    if (l == NULL) {
+        return emq_fail_plain(error, EMQ_ENOMEM);
+    }
+    if (!start_thread(l)) {
+        lookup_free(l);
+        return emq_fail(error, EMQ_ESYSTEM, "no thread could be started to resolve %s", host);
+    }
+    int is_answered = await_answer(l, code, out, deadline);
+    lookup_release(l);
+    return is_answered ? EMQ_OK : emq_fail(error, EMQ_ETIMEOUT, "resolving %s took too long", host);
+}
+
+int emq_resolve(struct addrinfo **out, const char *host, uint16_t port, emq_deadline deadline,
+                emq_text *error) {
+    char service[SERVICE_MAX];
+    (void)snprintf(service, sizeof(service), "%u", (unsigned)port);
+    /* an address needs no thread */
+    int code = look_up(out, host, service, AI_NUMERICHOST | AI_NUMERICSERV);
+    if (code == EAI_NONAME) {
+        int result = resolve_name(&code, out, host, service, deadline, error);
+        if (result != EMQ_OK) {
+            return result;
+        }
+    }
+    if (code == EAI_MEMORY) {
+        return emq_fail_plain(error, EMQ_ENOMEM);
+    }
+    if (code != 0) {
+        return emq_fail(error, EMQ_ERESOLVE, "%s: %s", host, gai_strerror(code));
+    }
+    return EMQ_OK;
+}

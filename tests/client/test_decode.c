@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decoding: replies made from bytes, every right shape, every wrong shape, and many random ones. */
+#include "decode.h"
+
+#include <emq/emq.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmocka_all.h"
+#include "job.h"
+#include "peer.h"
+#include "random.h"
+
+#define PASSWORD "s3cret"
+#define ID "$14\r\nJOB0KHTOWnGLuC\r\n"
+
+/* The reply in these bytes, or NULL when this hiredis can't read them. */
+static redisReply *parse_bytes(const char *bytes, size_t n) {
+    redisReader *reader = redisReaderCreate();
+    void *reply = NULL;
+    assert_non_null(reader);
+    if (redisReaderFeed(reader, bytes, n) != REDIS_OK ||
+        redisReaderGetReply(reader, &reply) != REDIS_OK) {
+        reply = NULL;
+    }
+    redisReaderFree(reader);
+    return reply;
+}
+
+static redisReply *parse(const char *text) {
+    redisReply *reply = parse_bytes(text, strlen(text));
+    if (reply == NULL) {
+        fail_msg("the test's own bytes are no reply: %s", text);
+    }
+    return reply;
+}
+
+/* Every decoder in one form. */
+typedef int (*decoder)(redisReply *reply, emq_text *error);
+
+static int decode_enqueue(redisReply *reply, emq_text *error) {
+    return emq_decode_enqueue(reply, error);
+}
+
+static int decode_complete(redisReply *reply, emq_text *error) {
+    return emq_decode_complete(reply, error);
+}
+
+static int decode_install(redisReply *reply, emq_text *error) {
+    return emq_decode_install(reply, error);
+}
+
+static int decode_claim(redisReply *reply, emq_text *error) {
+    emq_job *job = NULL;
+    int result = emq_decode_claim(&job, "orders", reply, error);
+    assert_int_equal(job != NULL, result == EMQ_OK);
+    emq_job_free(job);
+    return result;
+}
+
+static int decode_version(redisReply *reply, emq_text *error) {
+    return emq_decode_version(reply, error);
+}
+
+static int decode_auth(redisReply *reply, emq_text *error) {
+    return emq_decode_auth(reply, PASSWORD, error);
+}
+
+static int decode_select(redisReply *reply, emq_text *error) {
+    return emq_decode_select(reply, error);
+}
+
+static int decode_client_name(redisReply *reply, emq_text *error) {
+    return emq_decode_client_name(reply, error);
+}
+
+static int decode_fence(redisReply *reply, emq_text *error) {
+    return emq_decode_fence(reply, error);
+}
+
+static int decode_raw(redisReply *reply, emq_text *error) {
+    return emq_decode_raw(reply, error);
+}
+
+static const decoder decoders[] = {
+    decode_enqueue, decode_complete, decode_install,     decode_claim, decode_version,
+    decode_auth,    decode_select,   decode_client_name, decode_fence, decode_raw,
+};
+
+#define DECODERS (sizeof(decoders) / sizeof(decoders[0]))
+
+/* Runs a decoder; a failure has a sentence, anything else has none. */
+static int decode(decoder d, redisReply *reply, emq_text *error) {
+    emq_text_clear(error);
+    int result = d(reply, error);
+    assert_int_equal(error->bytes[0] != '\0', result < 0);
+    assert_string_not_equal(emq_err_name(result), "EMQ_?");
+    for (const char *c = error->bytes; *c != '\0'; c++) {
+        assert_true((unsigned char)*c >= 0x20 && *c != 0x7f);
+    }
+    return result;
+}
+
+typedef struct decode_case {
+    const char *bytes;
+    int result;
+    const char *says; /* a part of the sentence, or NULL */
+} decode_case;
+
+static void check_cases(decoder d, const decode_case *cases, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        emq_text error;
+        redisReply *reply = parse(cases[i].bytes);
+        int result = decode(d, reply, &error);
+        freeReplyObject(reply);
+        if (result != cases[i].result ||
+            (cases[i].says != NULL && strstr(error.bytes, cases[i].says) == NULL)) {
+            fail_msg("%s: got %s '%s', want %s '%s'", cases[i].bytes, emq_err_name(result),
+                     error.bytes, emq_err_name(cases[i].result),
+                     cases[i].says == NULL ? "" : cases[i].says);
+        }
+    }
+}
+
+#define CHECK_CASES(d, cases) check_cases((d), (cases), sizeof(cases) / sizeof((cases)[0]))
+
+static void verdicts(void **state) {
+    static const decode_case shared[] = {
+        {":1\r\n", EMQ_OK, NULL},
+        {":2\r\n", EMQ_EPROTOCOL, "1 or 0"},
+        {":-1\r\n", EMQ_EPROTOCOL, NULL},
+        {"+1\r\n", EMQ_EPROTOCOL, NULL},
+        {"+OK\r\n", EMQ_EPROTOCOL, NULL},
+        {"$1\r\n1\r\n", EMQ_EPROTOCOL, NULL},
+        {"$-1\r\n", EMQ_EPROTOCOL, NULL},
+        {"*-1\r\n", EMQ_EPROTOCOL, NULL},
+        {"*0\r\n", EMQ_EPROTOCOL, NULL},
+        {"*1\r\n:1\r\n", EMQ_EPROTOCOL, NULL},
+        {"-EMQKIND job id must be JOB-namespaced\r\n", EMQ_EKIND, "EMQKIND job id"},
+        {"-OOM command not allowed\r\n", EMQ_EOOM, "OOM command not allowed"},
+        {"-ERR unknown command 'EMQ.X', with args beginning with:\r\n", EMQ_EMODULE,
+         "no EMQ module"},
+        {"-ERR something new\r\n", EMQ_ESERVER, "ERR something new"},
+    };
+    static const decode_case enqueue[] = {{":0\r\n", EMQ_DUPLICATE, NULL}};
+    static const decode_case complete[] = {
+        {":0\r\n", EMQ_GONE, NULL},
+        {"-EMQSTALE complete token mismatch\r\n", EMQ_ESTALE, "EMQSTALE complete token mismatch"},
+        {"-EMQLANE lane row: use the EMQ.GROUP verb\r\n", EMQ_ELANE, NULL},
+        {"-EMQFLOW flow row: use the EMQ.FLOW verb\r\n", EMQ_EFLOW, NULL},
+    };
+    static const decode_case install[] = {
+        {":0\r\n", EMQ_DUPLICATE, NULL},
+        {"-EMQWIRE expected echomq:6.0.0 found x\r\n", EMQ_EFENCE, "found x"},
+    };
+    (void)state;
+    CHECK_CASES(decode_enqueue, shared);
+    CHECK_CASES(decode_complete, shared);
+    CHECK_CASES(decode_install, shared);
+    CHECK_CASES(decode_enqueue, enqueue);
+    CHECK_CASES(decode_complete, complete);
+    CHECK_CASES(decode_install, install);
+}
+
+static void claims(void **state) {
+    static const decode_case cases[] = {
+        {"*0\r\n", EMQ_EMPTY, NULL},
+        {"*3\r\n" ID "$1\r\np\r\n:1\r\n", EMQ_OK, NULL},
+        {"*3\r\n" ID "$-1\r\n:1\r\n", EMQ_OK, NULL},
+        {"*3\r\n$14\r\nUSR0KHTOWnGLuC\r\n$1\r\np\r\n:1\r\n", EMQ_OK, NULL},
+        {"*3\r\n$14\r\nJOB0KHTOWnGLu*\r\n$1\r\np\r\n:1\r\n", EMQ_EPROTOCOL, "JOB0KHTOWnGLu*"},
+        {"*3\r\n$0\r\n\r\n$1\r\np\r\n:1\r\n", EMQ_EPROTOCOL, "no branded id"},
+        {"*3\r\n$3\r\nJ\x1b[\r\n$1\r\np\r\n:1\r\n", EMQ_EPROTOCOL, "J ["},
+        {"*3\r\n+JOB0KHTOWnGLuC\r\n$1\r\np\r\n:1\r\n", EMQ_EPROTOCOL, NULL},
+        {"*3\r\n$-1\r\n$1\r\np\r\n:1\r\n", EMQ_EPROTOCOL, NULL},
+        {"*3\r\n" ID "+p\r\n:1\r\n", EMQ_EPROTOCOL, NULL},
+        {"*3\r\n" ID ":7\r\n:1\r\n", EMQ_EPROTOCOL, NULL},
+        {"*3\r\n" ID "*0\r\n:1\r\n", EMQ_EPROTOCOL, NULL},
+        {"*3\r\n" ID "$1\r\np\r\n$1\r\n1\r\n", EMQ_EPROTOCOL, NULL},
+        {"*3\r\n" ID "$1\r\np\r\n$-1\r\n", EMQ_EPROTOCOL, NULL},
+        {"*3\r\n" ID "$1\r\np\r\n-ERR x\r\n", EMQ_EPROTOCOL, NULL},
+        {"*2\r\n" ID "$1\r\np\r\n", EMQ_EPROTOCOL, "[id, payload, attempts]"},
+        {"*4\r\n" ID "$1\r\np\r\n:1\r\n$1\r\ng\r\n", EMQ_EPROTOCOL, NULL},
+        {"*1\r\n*3\r\n" ID "$1\r\np\r\n:1\r\n", EMQ_EPROTOCOL, NULL},
+        {"*-1\r\n", EMQ_EPROTOCOL, NULL},
+        {"$-1\r\n", EMQ_EPROTOCOL, NULL},
+        {":0\r\n", EMQ_EPROTOCOL, NULL},
+        {"+OK\r\n", EMQ_EPROTOCOL, NULL},
+        {"$0\r\n\r\n", EMQ_EPROTOCOL, NULL},
+        {"-READONLY You can't write against a read only replica.\r\n", EMQ_EREADONLY, NULL},
+        {"-ERR EMQ write-paused\r\n", EMQ_EWRITEPAUSED, NULL},
+    };
+    (void)state;
+    CHECK_CASES(decode_claim, cases);
+}
+
+static void a_claimed_job_is_whole(void **state) {
+    emq_job *job = NULL;
+    emq_text error;
+    size_t n = 0;
+    static const char bytes[] = "*3\r\n" ID "$6\r\na\0\r\n\xff\0\r\n:9223372036854775807\r\n";
+    (void)state;
+    redisReply *reply = parse_bytes(bytes, sizeof(bytes) - 1);
+    assert_non_null(reply);
+    assert_int_equal(emq_decode_claim(&job, "orders", reply, &error), EMQ_OK);
+    freeReplyObject(reply);
+    assert_string_equal(emq_job_get_lease(job)->queue, "orders");
+    assert_string_equal(emq_job_get_lease(job)->id.text, "JOB0KHTOWnGLuC");
+    assert_true(emq_job_get_lease(job)->token == INT64_MAX);
+    assert_true(emq_job_get_attempts(job) == INT64_MAX);
+    const char *payload = emq_job_get_payload(job, &n);
+    assert_int_equal(n, 6);
+    assert_memory_equal(payload, "a\0\r\n\xff\0", 7); /* and a NUL behind it */
+    assert_ptr_equal(emq_job_get_payload(job, NULL), payload);
+    emq_job_free(job);
+}
+
+static void no_payload_differs_from_an_empty_one(void **state) {
+    emq_job *job = NULL;
+    emq_text error;
+    size_t n = 7;
+    (void)state;
+    redisReply *reply = parse("*3\r\n" ID "$-1\r\n:1\r\n");
+    assert_int_equal(emq_decode_claim(&job, "q", reply, &error), EMQ_OK);
+    freeReplyObject(reply);
+    assert_null(emq_job_get_payload(job, &n));
+    assert_int_equal(n, 0);
+    emq_job_free(job);
+    reply = parse("*3\r\n" ID "$0\r\n\r\n:1\r\n");
+    assert_int_equal(emq_decode_claim(&job, "q", reply, &error), EMQ_OK);
+    freeReplyObject(reply);
+    assert_string_equal(emq_job_get_payload(job, &n), "");
+    assert_int_equal(n, 0);
+    emq_job_free(job);
+}
+
+static void versions(void **state) {
+    static const decode_case cases[] = {
+        {PEER_VERSION, EMQ_OK, NULL},
+        {"*8\r\n$4\r\nwire\r\n" PEER_WIRE "$5\r\nmajor\r\n:0\r\n$5\r\nnewer\r\n*1\r\n*0\r\n"
+         "$12\r\ncapabilities\r\n" PEER_CAPABILITIES,
+         EMQ_OK, NULL},
+        {PEER_FACTS("+echomq:6.0.0\r\n", ":0\r\n", PEER_CAPABILITIES), EMQ_OK, NULL},
+        {PEER_FACTS("$12\r\nechomq:5.0.0\r\n", ":0\r\n", PEER_CAPABILITIES), EMQ_EMODULE,
+         "expected echomq:6.0.0 found echomq:5.0.0"},
+        {PEER_FACTS("$13\r\nechomq:6.0.0x\r\n", ":0\r\n", PEER_CAPABILITIES), EMQ_EMODULE, NULL},
+        {PEER_FACTS(PEER_WIRE, ":1\r\n", PEER_CAPABILITIES), EMQ_EMODULE, "expected 0 found 1"},
+        {PEER_FACTS(PEER_WIRE, ":-1\r\n", PEER_CAPABILITIES), EMQ_EMODULE, "found -1"},
+        {PEER_FACTS(PEER_WIRE, ":0\r\n",
+                    "*3\r\n$7\r\nenqueue\r\n$5\r\nclaim\r\n$8\r\ncomplete\r\n"),
+         EMQ_ECAPABILITY, "claim.pause"},
+        {PEER_FACTS(PEER_WIRE, ":0\r\n",
+                    "*3\r\n$7\r\nenqueue\r\n$11\r\nclaim.pause\r\n$8\r\ncomplete\r\n"),
+         EMQ_ECAPABILITY, "claim"},
+        {PEER_FACTS(PEER_WIRE, ":0\r\n", "*0\r\n"), EMQ_ECAPABILITY, "enqueue"},
+        /* an older wire needs no other facts to be told from ours */
+        {"*2\r\n$4\r\nwire\r\n$12\r\nechomq:7.0.0\r\n", EMQ_EMODULE, "found echomq:7.0.0"},
+        {"*0\r\n", EMQ_EPROTOCOL, "lacks the fact wire"},
+        {"*2\r\n$4\r\nwire\r\n" PEER_WIRE, EMQ_EPROTOCOL, "lacks the fact major"},
+        {"*4\r\n$4\r\nwire\r\n" PEER_WIRE "$5\r\nmajor\r\n:0\r\n", EMQ_EPROTOCOL,
+         "lacks the fact capabilities"},
+        {PEER_FACTS(":6\r\n", ":0\r\n", PEER_CAPABILITIES), EMQ_EPROTOCOL, "fact 1"},
+        {PEER_FACTS("$-1\r\n", ":0\r\n", PEER_CAPABILITIES), EMQ_EPROTOCOL, "fact 1"},
+        {PEER_FACTS(PEER_WIRE, "$1\r\n0\r\n", PEER_CAPABILITIES), EMQ_EPROTOCOL, "fact 2"},
+        {PEER_FACTS(PEER_WIRE, ":0\r\n", "$7\r\nenqueue\r\n"), EMQ_EPROTOCOL, "fact 3"},
+        {PEER_FACTS(PEER_WIRE, ":0\r\n", "*1\r\n:1\r\n"), EMQ_EPROTOCOL, "fact 3"},
+        {PEER_FACTS(PEER_WIRE, ":0\r\n", "*1\r\n*1\r\n$7\r\nenqueue\r\n"), EMQ_EPROTOCOL, "fact 3"},
+        {PEER_FACTS(PEER_WIRE, ":0\r\n", "*-1\r\n"), EMQ_EPROTOCOL, "fact 3"},
+        {"*3\r\n$4\r\nwire\r\n" PEER_WIRE "$5\r\nmajor\r\n", EMQ_EPROTOCOL, "pairs"},
+        {"*4\r\n$4\r\nwire\r\n" PEER_WIRE "$4\r\nwire\r\n" PEER_WIRE, EMQ_EPROTOCOL, "fact 2"},
+        {"*2\r\n:1\r\n:2\r\n", EMQ_EPROTOCOL, "fact 1"},
+        {"*1\r\n*2\r\n$4\r\nwire\r\n" PEER_WIRE, EMQ_EPROTOCOL, "pairs"},
+        {"*2\r\n*2\r\n$4\r\nwire\r\n" PEER_WIRE "*2\r\n$5\r\nmajor\r\n:0\r\n", EMQ_EPROTOCOL, NULL},
+        {"$-1\r\n", EMQ_EPROTOCOL, NULL},
+        {"+OK\r\n", EMQ_EPROTOCOL, NULL},
+        {":6\r\n", EMQ_EPROTOCOL, NULL},
+        {"-ERR unknown command 'EMQ.VERSION', with args beginning with: \r\n", EMQ_EMODULE,
+         "the server has no EMQ module"},
+        {"-NOPERM User x has no permissions to run the 'emq.version' command\r\n", EMQ_ENOPERM,
+         "emq.version"},
+        {"-LOADING Valkey is loading the dataset in memory\r\n", EMQ_ELOADING, NULL},
+        {"-NOAUTH Authentication required.\r\n", EMQ_EAUTH, NULL},
+    };
+    (void)state;
+    CHECK_CASES(decode_version, cases);
+}
+
+/* RESP3 was not asked for, so no type of it is an answer. hiredis 0.14 can't even read them. */
+static void types_of_resp3_are_refused(void **state) {
+    static const char *const replies[] = {
+        ("%1\r\n$4\r\nwire\r\n" PEER_WIRE),
+        "~1\r\n:1\r\n",
+        ">2\r\n+a\r\n+b\r\n",
+        "_\r\n",
+        "#t\r\n",
+        ",1.5\r\n",
+        "(1234567890\r\n",
+        "=5\r\ntxt:x\r\n",
+    };
+    int readable = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
+        redisReply *reply = parse_bytes(replies[i], strlen(replies[i]));
+        if (reply == NULL) {
+            continue;
+        }
+        readable++;
+        for (size_t d = 0; d < DECODERS; d++) {
+            emq_text error;
+            /* RESP3's null is read as the null of RESP2, which some answers may be */
+            if (reply->type != REDIS_REPLY_NIL) {
+                assert_int_equal(decode(decoders[d], reply, &error), EMQ_EPROTOCOL);
+            }
+        }
+        freeReplyObject(reply);
+    }
+    if (HIREDIS_MAJOR >= 1) {
+        assert_true(readable >= 7);
+    } else {
+        assert_int_equal(readable, 0);
+    }
+}
+
+static void the_connect_path(void **state) {
+    static const decode_case auth[] = {
+        {"+OK\r\n", EMQ_OK, NULL},
+        {"-WRONGPASS invalid username-password pair or user is disabled.\r\n", EMQ_EAUTH,
+         "WRONGPASS invalid"},
+        {"-ERR AUTH <password> called without any password configured\r\n", EMQ_EAUTH,
+         "without any password"},
+        {"-ERR max number of clients reached\r\n", EMQ_ECONNECT, NULL},
+        {"-LOADING x\r\n", EMQ_ELOADING, NULL},
+        {"+QUEUED\r\n", EMQ_EPROTOCOL, "AUTH"},
+        {"$2\r\nOK\r\n", EMQ_EPROTOCOL, NULL},
+        {":1\r\n", EMQ_EPROTOCOL, NULL},
+        {"$-1\r\n", EMQ_EPROTOCOL, NULL},
+        {"*0\r\n", EMQ_EPROTOCOL, NULL},
+    };
+    static const decode_case select[] = {
+        {"+OK\r\n", EMQ_OK, NULL},
+        {"-ERR DB index is out of range\r\n", EMQ_EDATABASE, "out of range"},
+        {"-NOPERM x\r\n", EMQ_ENOPERM, NULL},
+        {"-NOAUTH Authentication required.\r\n", EMQ_EAUTH, NULL},
+        {":1\r\n", EMQ_EPROTOCOL, "SELECT"},
+    };
+    static const decode_case name[] = {
+        {"+OK\r\n", EMQ_OK, NULL},
+        {"-NOPERM User x has no permissions to run the 'client|setname' command\r\n", EMQ_OK, NULL},
+        {"-ERR x\r\n", EMQ_ESERVER, NULL},
+        {"-NOAUTH Authentication required.\r\n", EMQ_EAUTH, NULL},
+        {":1\r\n", EMQ_EPROTOCOL, "CLIENT SETNAME"},
+    };
+    static const decode_case fence[] = {
+        {PEER_WIRE, EMQ_OK, NULL},
+        {"$-1\r\n", EMQ_EFENCE_ABSENT, "{emq}:version is absent"},
+        {"$12\r\nechomq:5.0.0\r\n", EMQ_EFENCE, "expected echomq:6.0.0 found echomq:5.0.0"},
+        {"$0\r\n\r\n", EMQ_EFENCE, NULL},
+        {"$5\r\n\x1b[31m\r\n", EMQ_EFENCE, "found  [31m"},
+        {"-WRONGTYPE Operation against a key\r\n", EMQ_EWRONGTYPE, "WRONGTYPE"},
+        {"-NOPERM No permissions to access a key\r\n", EMQ_ENOPERM, NULL},
+        {"-MASTERDOWN Link with MASTER is down\r\n", EMQ_EMASTERDOWN, NULL},
+        {"+echomq:6.0.0\r\n", EMQ_EPROTOCOL, "GET {emq}:version"},
+        {":1\r\n", EMQ_EPROTOCOL, NULL},
+        {"*0\r\n", EMQ_EPROTOCOL, NULL},
+    };
+    (void)state;
+    CHECK_CASES(decode_auth, auth);
+    CHECK_CASES(decode_select, select);
+    CHECK_CASES(decode_client_name, name);
+    CHECK_CASES(decode_fence, fence);
+}
+
+static void no_sentence_repeats_the_password(void **state) {
+    static const char *const replies[] = {
+        "-WRONGPASS no " PASSWORD " here\r\n",
+        "-ERR unknown command 'AUTH', with args beginning with: '" PASSWORD "' \r\n",
+        "-ERR unknown command 'AUTH', with args beginning with: 's3cr\r\n",
+        "-" PASSWORD "\r\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
+        emq_text error;
+        redisReply *reply = parse(replies[i]);
+        assert_int_equal(decode(decode_auth, reply, &error), EMQ_EAUTH);
+        assert_null(strstr(error.bytes, "s3cr"));
+        freeReplyObject(reply);
+    }
+}
+
+static void a_long_fence_is_cut(void **state) {
+    char bytes[600];
+    emq_text error;
+    (void)state;
+    int n = snprintf(bytes, sizeof(bytes), "$500\r\n%0500d\r\n", 0);
+    redisReply *reply = parse_bytes(bytes, (size_t)n);
+    assert_int_equal(decode(decode_fence, reply, &error), EMQ_EFENCE);
+    freeReplyObject(reply);
+    assert_int_equal(strlen(error.bytes), strlen("expected echomq:6.0.0 found ") + 128);
+}
+
+static void a_long_error_is_cut(void **state) {
+    char bytes[2000];
+    emq_text error;
+    (void)state;
+    int n = snprintf(bytes, sizeof(bytes), "-OOM %01900d\r\n", 0);
+    redisReply *reply = parse_bytes(bytes, (size_t)n);
+    assert_int_equal(decode(decode_raw, reply, &error), EMQ_EOOM);
+    freeReplyObject(reply);
+    assert_int_equal(strlen(error.bytes), EMQ_TEXT_MAX - 1);
+}
+
+static void raw_replies(void **state) {
+    static const decode_case cases[] = {
+        {"$-1\r\n", EMQ_OK, NULL},
+        {"*-1\r\n", EMQ_OK, NULL},
+        {":-5\r\n", EMQ_OK, NULL},
+        {"+PONG\r\n", EMQ_OK, NULL},
+        {"$3\r\nabc\r\n", EMQ_OK, NULL},
+        {"*2\r\n*1\r\n:1\r\n-ERR inside\r\n", EMQ_OK, NULL},
+        {"-ERR unknown command 'X'\r\n", EMQ_ESERVER, "unknown command"},
+        {"-WRONGTYPE x\r\n", EMQ_EWRONGTYPE, NULL},
+    };
+    (void)state;
+    CHECK_CASES(decode_raw, cases);
+}
+
+static void a_missing_reply_is_survived(void **state) {
+    (void)state;
+    for (size_t d = 0; d < DECODERS; d++) {
+        emq_text error;
+        assert_int_equal(decode(decoders[d], NULL, &error), EMQ_EPROTOCOL);
+    }
+}
+
+static size_t random_reply(char *out, unsigned depth);
+
+static size_t random_bulk(char *out) {
+    static const char *const words[] = {"wire",           "major",       "capabilities",
+                                        "echomq:6.0.0",   "claim",       "enqueue",
+                                        "JOB0KHTOWnGLuC", "claim.pause", "complete"};
+    char noise[24];
+    const char *bytes = words[random_below(sizeof(words) / sizeof(words[0]))];
+    size_t n = strlen(bytes);
+    if (random_below(3) == 0) {
+        n = random_below(sizeof(noise));
+        for (size_t i = 0; i < n; i++) {
+            noise[i] = (char)random_below(256);
+        }
+        bytes = noise;
+    }
+    int head = sprintf(out, "$%zu\r\n", n);
+    memcpy(out + head, bytes, n);
+    memcpy(out + (size_t)head + n, "\r\n", 2);
+    return (size_t)head + n + 2;
+}
+
+static size_t random_array(char *out, unsigned depth) {
+    unsigned count = random_below(7);
+    size_t used = (size_t)sprintf(out, "*%u\r\n", count);
+    for (unsigned i = 0; i < count; i++) {
+        used += random_reply(out + used, depth + 1);
+    }
+    return used;
+}
+
+static size_t random_reply(char *out, unsigned depth) {
+    static const char *const lines[] = {
+        ":0\r\n",  ":1\r\n",     ":-1\r\n",    "$-1\r\n",         "*-1\r\n",
+        "+OK\r\n", "$0\r\n\r\n", "-ERR x\r\n", "-EMQSTALE x\r\n", "-ERR unknown command\r\n",
+        "-\r\n",   "+\r\n"};
+    switch (random_below(depth < 4 ? 3 : 2)) {
+    case 0: {
+        const char *line = lines[random_below(sizeof(lines) / sizeof(lines[0]))];
+        memcpy(out, line, strlen(line));
+        return strlen(line);
+    }
+    case 1:
+        return random_bulk(out);
+    default:
+        return random_array(out, depth);
+    }
+}
+
+/* Whatever can be read is answered by every decoder, with a sentence where it is a failure. */
+static void random_replies_are_survived(void **state) {
+    static char bytes[1 << 20];
+    int decoded = 0;
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        size_t n = random_reply(bytes, 0);
+        if (random_below(4) == 0) {
+            bytes[random_below((unsigned)n)] = (char)random_below(256);
+        }
+        for (size_t d = 0; d < DECODERS; d++) {
+            emq_text error;
+            redisReply *reply = parse_bytes(bytes, n);
+            if (reply != NULL) {
+                (void)decode(decoders[d], reply, &error);
+                freeReplyObject(reply);
+                decoded++;
+            }
+        }
+    }
+    assert_true(decoded > 100000);
+}
+
+/* A good reply with one byte changed is read as something, or not at all. */
+static void damaged_replies_are_survived(void **state) {
+    static const char *const good[] = {PEER_VERSION, "*3\r\n" ID "$7\r\npayload\r\n:12\r\n"};
+    (void)state;
+    for (size_t g = 0; g < sizeof(good) / sizeof(good[0]); g++) {
+        size_t n = strlen(good[g]);
+        for (size_t at = 0; at < n; at++) {
+            for (int value = 0; value < 256; value += 5) {
+                char bytes[512];
+                emq_text error;
+                memcpy(bytes, good[g], n);
+                bytes[at] = (char)value;
+                redisReply *reply = parse_bytes(bytes, n);
+                if (reply != NULL) {
+                    (void)decode(decode_version, reply, &error);
+                    (void)decode(decode_claim, reply, &error);
+                    freeReplyObject(reply);
+                }
+            }
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(verdicts),
+        cmocka_unit_test(claims),
+        cmocka_unit_test(a_claimed_job_is_whole),
+        cmocka_unit_test(no_payload_differs_from_an_empty_one),
+        cmocka_unit_test(versions),
+        cmocka_unit_test(types_of_resp3_are_refused),
+        cmocka_unit_test(the_connect_path),
+        cmocka_unit_test(no_sentence_repeats_the_password),
+        cmocka_unit_test(a_long_fence_is_cut),
+        cmocka_unit_test(a_long_error_is_cut),
+        cmocka_unit_test(raw_replies),
+        cmocka_unit_test(a_missing_reply_is_survived),
+        cmocka_unit_test(random_replies_are_survived),
+        cmocka_unit_test(damaged_replies_are_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
