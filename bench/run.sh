@@ -94,7 +94,7 @@ queue='emq:{bench}:'
 id='JOB__rand_1st__'
 payload=$(printf 'x%.0s' {1..100})
 for verb in enqueue claim complete; do
-    declare "sha_$verb=$(cli SCRIPT LOAD "$(cat "$root/bench/reference/$verb.lua")")"
+    declare "sha_$verb=$(cli SCRIPT LOAD "$(cat "$root/tests/diff/reference/$verb.lua")")"
 done
 
 run() { # run COMMAND...: $jobs of them, prints the server's ticks

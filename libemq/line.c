@@ -100,8 +100,9 @@ static int add_value(line_writer *writer, emq_value_kind kind, const line_parts 
         }
         add_number(writer, parts->lease_ms);
         return EMQ_OK;
+    default: /* a value of a verb that has no line here */
+        return EMQ_EINVAL;
     }
-    return EMQ_EINVAL;
 }
 
 /* The keys come first and check the queue and the id, so that values can take the id as it is. */

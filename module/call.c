@@ -21,44 +21,120 @@ int emq_refuse(emq_call *call, const char *text) {
     return 0;
 }
 
+static int refuse_range(emq_call *call, const char *what, int64_t min, int64_t max) {
+    char refusal[REFUSAL_MAX];
+    (void)snprintf(refusal, sizeof(refusal),
+                   "ERR EMQ %s must be an integer from %" PRId64 " to %" PRId64, what, min, max);
+    return emq_refuse(call, refusal);
+}
+
 ValkeyModuleString *emq_value(const emq_call *call, int index) {
     return call->argv[2 + call->verb->key_count + index];
 }
 
-int emq_value_integer(emq_call *call, int index, int64_t *out) {
-    const emq_value_facts *facts = emq_value_get_facts(call->verb->values[index]);
+static int parse_integer(emq_call *call, int index, emq_value_kind kind, int64_t *out) {
+    const emq_value_facts *facts = emq_value_get_facts(kind);
     emq_slice text = emq_text(emq_value(call, index));
-    if (emq_decimal_parse(out, text.data, text.length, facts->min, facts->max)) {
-        return 1;
+    return emq_decimal_parse(out, text.data, text.length, facts->min, facts->max) ||
+           refuse_range(call, facts->name, facts->min, facts->max);
+}
+
+int emq_value_integer(emq_call *call, int index, int64_t *out) {
+    return parse_integer(call, index, call->verb->values[index], out);
+}
+
+int emq_value_when(emq_call *call, int mode_index, int64_t *out) {
+    emq_slice mode = emq_text(emq_value(call, mode_index));
+    if (emq_slice_equal(mode, emq_slice_of(EMQ_MODE_AT))) {
+        return parse_integer(call, mode_index + 1, EMQ_VALUE_AT_MS, out);
     }
-    char refusal[REFUSAL_MAX];
-    (void)snprintf(refusal, sizeof(refusal),
-                   "ERR EMQ %s must be an integer from %" PRId64 " to %" PRId64, facts->name,
-                   facts->min, facts->max);
-    return emq_refuse(call, refusal);
+    if (!emq_slice_equal(mode, emq_slice_of(EMQ_MODE_IN))) {
+        return emq_refuse(call, "ERR EMQ mode must be " EMQ_MODE_AT " or " EMQ_MODE_IN);
+    }
+    if (!parse_integer(call, mode_index + 1, EMQ_VALUE_IN_MS, out)) {
+        return 0;
+    }
+    *out += emq_now_ms();
+    return 1;
+}
+
+/* The first three bytes, as the retired script looked at them. */
+int emq_check_job_kind(emq_call *call, ValkeyModuleString *id) {
+    emq_slice text = emq_text(id);
+    return (text.length >= EMQ_NAMESPACE_LEN &&
+            memcmp(text.data, EMQ_NAMESPACE_JOB, EMQ_NAMESPACE_LEN) == 0) ||
+           emq_refuse(call, "EMQKIND job id must be JOB-namespaced");
 }
 
 emq_ref emq_declared(const emq_call *call, int index) {
     return (emq_ref){call->argv[2 + index]};
 }
 
+void emq_reply_integer(emq_call *call, int64_t value) {
+    (void)ValkeyModule_ReplyWithLongLong(call->ctx, value);
+}
+
 int64_t emq_now_ms(void) {
     return ValkeyModule_CachedMicroseconds() / 1000;
 }
 
+/* Values that repeat come in whole groups. */
+static int has_right_value_count(const emq_call *call) {
+    const emq_verb *verb = call->verb;
+    int beyond = call->value_count - verb->value_count;
+    return verb->repeated == 0 ? beyond == 0 : beyond >= 0 && beyond % verb->repeated == 0;
+}
+
+static int refuse_shape(emq_call *call) {
+    const emq_verb *verb = call->verb;
+    char refusal[REFUSAL_MAX];
+    char values[EMQ_WORDS_MAX];
+    if (verb->repeated == 0) {
+        (void)snprintf(values, sizeof(values), "%d", verb->value_count);
+    } else {
+        (void)snprintf(values, sizeof(values), "%d + %dn", verb->value_count - verb->repeated,
+                       verb->repeated);
+    }
+    (void)snprintf(refusal, sizeof(refusal), "ERR EMQ shape %s expects %d keys and %s values",
+                   emq_verb_word(verb), verb->key_count, values);
+    return emq_refuse(call, refusal);
+}
+
 /* The key count must be the very bytes of its decimal: where the server can't read it, it has
  * checked no key at all. */
-static int check_shape(emq_call *call, int argc) {
-    const emq_verb *verb = call->verb;
+static int check_shape(emq_call *call) {
     char expected[EMQ_DECIMAL_MAX];
-    emq_slice count = {expected, emq_decimal_format(expected, verb->key_count)};
-    if (argc == emq_verb_arity(verb) && emq_slice_equal(emq_text(call->argv[1]), count)) {
-        return 1;
+    emq_slice count = {expected, emq_decimal_format(expected, call->verb->key_count)};
+    return (emq_slice_equal(emq_text(call->argv[1]), count) && has_right_value_count(call)) ||
+           refuse_shape(call);
+}
+
+/* How many members the repeated values make, and where the first one's id is. */
+static int count_members(const emq_call *call, int *first) {
+    const emq_verb *verb = call->verb;
+    *first = verb->value_count - verb->repeated;
+    return verb->repeated == 0 ? 0 : (call->value_count - *first) / verb->repeated;
+}
+
+/* The ids of a batch arrive as values alone: each must be one that can be part of a key. */
+static int check_batch_ids(emq_call *call) {
+    int first = 0;
+    int members = count_members(call, &first);
+    for (int i = 0; i < members; i++) {
+        if (!emq_name_valid(emq_text(emq_value(call, first + i * call->verb->repeated)))) {
+            char refusal[REFUSAL_MAX];
+            (void)snprintf(refusal, sizeof(refusal), "ERR EMQ layout %s id %d must be <id>",
+                           emq_verb_word(call->verb), i + 1);
+            return emq_refuse(call, refusal);
+        }
     }
-    char refusal[REFUSAL_MAX];
-    (void)snprintf(refusal, sizeof(refusal), "ERR EMQ shape %s expects %d keys and %d values",
-                   emq_verb_word(verb), verb->key_count, verb->value_count);
-    return emq_refuse(call, refusal);
+    return 1;
+}
+
+int emq_check_batch_size(emq_call *call) {
+    int first = 0;
+    return count_members(call, &first) <= EMQ_BATCH_MAX ||
+           refuse_range(call, "members", 1, EMQ_BATCH_MAX);
 }
 
 /* The queue is the one that the first key names; every key must then be byte for byte what its
@@ -234,6 +310,7 @@ emq_writes *emq_begin_writes(emq_call *call) {
 int emq_dispatch(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, emq_verb_symbol symbol,
                  emq_handler handler) {
     emq_call call = {.ctx = ctx, .verb = &emq_verbs[symbol], .argv = argv};
+    call.value_count = argc - 2 - call.verb->key_count;
     call.writes.ctx = ctx;
     emq_stats_count_call(symbol);
     if (call.verb->key_count == 0) {
@@ -243,7 +320,7 @@ int emq_dispatch(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, emq_
     ValkeyModule_AutoMemory(ctx);
     find_user(&call);
     /* administrative verbs make the fence, so they can't be held to it */
-    if (check_shape(&call, argc) && check_layout(&call) &&
+    if (check_shape(&call) && check_layout(&call) && check_batch_ids(&call) &&
         (call.verb->family == EMQ_FAMILY_ADMIN || emq_check_fence(&call))) {
         handler(&call);
         emq_effects_notify(&call.writes);

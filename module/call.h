@@ -20,8 +20,8 @@
 /* The most keys that one emq_reach takes. */
 #define EMQ_REACH_MAX 4
 
-/* No verb queues more notifications: each effect sends one, a removal at most two. */
-#define EMQ_EVENTS_MAX 8
+/* Notifications that are queued without allocating; sweeps queue more. */
+#define EMQ_EVENTS_INLINE 8
 
 /* A key that the caller may touch. */
 typedef struct emq_ref {
@@ -38,14 +38,17 @@ typedef struct emq_event {
 /* The proof that the write guard passed. */
 typedef struct emq_writes {
     ValkeyModuleCtx *ctx;
-    emq_event events[EMQ_EVENTS_MAX];
-    int event_count;
+    emq_event first_events[EMQ_EVENTS_INLINE];
+    emq_event *more_events; /* allocated, when the first ones are used up */
+    size_t event_count;
+    size_t more_capacity;
 } emq_writes;
 
 typedef struct emq_call {
     ValkeyModuleCtx *ctx;
     const emq_verb *verb;
     ValkeyModuleString **argv;
+    int value_count; /* the values that the caller gave */
     emq_slice queue;
     ValkeyModuleString *user_name; /* NULL: nobody, who has no rights */
     ValkeyModuleUser *user;
@@ -66,6 +69,16 @@ ValkeyModuleString *emq_value(const emq_call *call, int index);
 
 /* The value at this place as an integer in the range of its kind; refuses otherwise. */
 int emq_value_integer(emq_call *call, int index, int64_t *out);
+
+/* The kind door: the first three bytes of a job id; refuses another kind. */
+int emq_check_job_kind(emq_call *call, ValkeyModuleString *id);
+
+/* A batch has 1 to EMQ_BATCH_MAX members; refuses a larger one. */
+int emq_check_batch_size(emq_call *call);
+
+/* The time that a mode and a number name, in server milliseconds: the values at mode_index and the
+ * one after it. Refuses a wrong mode first, then the number. */
+int emq_value_when(emq_call *call, int mode_index, int64_t *out);
 
 /* A declared key: the server has checked it already. */
 emq_ref emq_declared(const emq_call *call, int index);
@@ -99,6 +112,9 @@ emq_fence_state emq_read_fence(emq_call *call, emq_ref fence);
 /* The write guard: NULL, with the refusal sent, while writes are paused. Every read and every check
  * comes before it. */
 emq_writes *emq_begin_writes(emq_call *call);
+
+/* Replies with an integer. */
+void emq_reply_integer(emq_call *call, int64_t value);
 
 /* Server time of this command in milliseconds, the same that TIME answers in it. */
 int64_t emq_now_ms(void);

@@ -106,7 +106,7 @@ void emq_handle_claim(emq_call *call) {
         answer_empty(call, pending, &search);
         return;
     }
-    if (!emq_row_next_attempts(call, &search.row, &attempts) ||
+    if (!emq_row_next_number(call, search.row.attempts, EMQ_FIELD_ATTEMPTS, &attempts) ||
         !emq_check_type(call, active, VALKEYMODULE_KEYTYPE_ZSET)) {
         return;
     }

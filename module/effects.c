@@ -11,7 +11,19 @@ static ValkeyModuleKey *open_for_write(emq_writes *writes, emq_ref ref) {
 }
 
 static void queue_event(emq_writes *writes, int type, const char *name, emq_ref ref) {
-    writes->events[writes->event_count++] = (emq_event){type, name, ref.name};
+    const emq_event event = {type, name, ref.name};
+    size_t index = writes->event_count++;
+    if (index < EMQ_EVENTS_INLINE) {
+        writes->first_events[index] = event;
+        return;
+    }
+    index -= EMQ_EVENTS_INLINE;
+    if (index == writes->more_capacity) {
+        writes->more_capacity = index == 0 ? EMQ_EVENTS_INLINE : 2 * index;
+        writes->more_events = ValkeyModule_Realloc(
+            writes->more_events, writes->more_capacity * sizeof(*writes->more_events));
+    }
+    writes->more_events[index] = event;
 }
 
 /* A removal may have emptied the set: the server deletes it then, and says so. */
@@ -61,6 +73,22 @@ void emq_effect_hset(emq_writes *writes, emq_ref ref, const emq_field *fields, i
     queue_event(writes, VALKEYMODULE_NOTIFY_HASH, "hset", ref);
 }
 
+void emq_effect_hdel(emq_writes *writes, emq_ref ref, ValkeyModuleString **fields, int count) {
+    ValkeyModuleKey *key = open_for_write(writes, ref);
+    int deleted = 0;
+    for (int i = 0; i < count; i++) {
+        deleted += ValkeyModule_HashSet(key, VALKEYMODULE_HASH_NONE, fields[i],
+                                        VALKEYMODULE_HASH_DELETE, NULL);
+    }
+    queue_event(writes, VALKEYMODULE_NOTIFY_HASH, "hdel", ref);
+    queue_event_if_deleted(writes, key, ref);
+    ValkeyModule_CloseKey(key);
+    expect_ok(writes, deleted == count ? VALKEYMODULE_OK : VALKEYMODULE_ERR, "HDEL");
+    expect_ok(writes,
+              ValkeyModule_Replicate(writes->ctx, "HDEL", "sv", ref.name, fields, (size_t)count),
+              "HDEL");
+}
+
 void emq_effect_zadd(emq_writes *writes, emq_ref ref, int64_t score, ValkeyModuleString *member) {
     ValkeyModuleKey *key = open_for_write(writes, ref);
     int flags = 0;
@@ -102,8 +130,13 @@ void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count) {
 }
 
 void emq_effects_notify(emq_writes *writes) {
-    for (int i = 0; i < writes->event_count; i++) {
-        const emq_event *event = &writes->events[i];
+    for (size_t i = 0; i < writes->event_count; i++) {
+        const emq_event *event = i < EMQ_EVENTS_INLINE
+                                     ? &writes->first_events[i]
+                                     : &writes->more_events[i - EMQ_EVENTS_INLINE];
         (void)ValkeyModule_NotifyKeyspaceEvent(writes->ctx, event->type, event->name, event->key);
+    }
+    if (writes->more_events != NULL) {
+        ValkeyModule_Free(writes->more_events);
     }
 }

@@ -22,6 +22,9 @@ void emq_effect_set(emq_writes *writes, emq_ref ref, ValkeyModuleString *value);
 /* HSET key field value …, 1 to EMQ_FIELDS_MAX fields */
 void emq_effect_hset(emq_writes *writes, emq_ref ref, const emq_field *fields, int count);
 
+/* HDEL key field …, 1 to EMQ_FIELDS_MAX fields, which are all there */
+void emq_effect_hdel(emq_writes *writes, emq_ref ref, ValkeyModuleString **fields, int count);
+
 /* ZADD key score member */
 void emq_effect_zadd(emq_writes *writes, emq_ref ref, int64_t score, ValkeyModuleString *member);
 
@@ -31,7 +34,7 @@ void emq_effect_zrem(emq_writes *writes, emq_ref ref, ValkeyModuleString **membe
 /* DEL key …; all keys exist */
 void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count);
 
-/* Sends the queued notifications, in the order of the effects. */
+/* Sends the queued notifications, in the order of the effects, and forgets them. */
 void emq_effects_notify(emq_writes *writes);
 
 #endif

@@ -61,10 +61,15 @@ static void make_strings(emq_strings *strings) {
         .lease_epoch = make_string(EMQ_FIELD_LEASE_EPOCH),
         .group = make_string(EMQ_FIELD_GROUP),
         .parent = make_string(EMQ_FIELD_PARENT),
+        .failures = make_string(EMQ_FIELD_FAILURES),
+        .last_error = make_string(EMQ_FIELD_LAST_ERROR),
+        .stalled = make_string(EMQ_FIELD_STALLED),
         .paused = make_string(EMQ_FIELD_PAUSED),
         .count = make_string(EMQ_FIELD_COUNT),
         .pending = make_string(EMQ_STATE_PENDING),
         .active = make_string(EMQ_STATE_ACTIVE),
+        .scheduled = make_string(EMQ_STATE_SCHEDULED),
+        .dead = make_string(EMQ_STATE_DEAD),
         .zero = make_string("0"),
     };
 }
@@ -99,8 +104,10 @@ int emq_host_init(ValkeyModuleCtx *ctx) {
 void emq_host_free(void) {
     emq_strings *s = &emq_the_host.strings;
     ValkeyModuleString *const all[] = {
-        s->fence_key, s->wire,   s->state, s->attempts, s->payload, s->lease_epoch, s->group,
-        s->parent,    s->paused, s->count, s->pending,  s->active,  s->zero,        s->run_id,
+        s->fence_key,   s->wire,   s->state,  s->attempts, s->payload,
+        s->lease_epoch, s->group,  s->parent, s->failures, s->last_error,
+        s->stalled,     s->paused, s->count,  s->pending,  s->active,
+        s->scheduled,   s->dead,   s->zero,   s->run_id,
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         ValkeyModule_FreeString(NULL, all[i]);

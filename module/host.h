@@ -17,10 +17,15 @@ typedef struct emq_strings {
     ValkeyModuleString *lease_epoch;
     ValkeyModuleString *group;
     ValkeyModuleString *parent;
+    ValkeyModuleString *failures;
+    ValkeyModuleString *last_error;
+    ValkeyModuleString *stalled;
     ValkeyModuleString *paused;
     ValkeyModuleString *count;
     ValkeyModuleString *pending;
     ValkeyModuleString *active;
+    ValkeyModuleString *scheduled;
+    ValkeyModuleString *dead;
     ValkeyModuleString *zero;
     ValkeyModuleString *run_id; /* this server process: the epoch of the leases that it gives */
 } emq_strings;

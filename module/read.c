@@ -3,11 +3,10 @@
 #include "read.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* No expiry, no notification, no statistics, no touch: a check leaves no trace. */
 #define QUIET_READ (VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOEFFECTS)
-
-#define ATTEMPTS_REFUSAL "ERR EMQ row attempts is not an integer"
 
 static const char wrong_type[] = VALKEYMODULE_ERRORMSG_WRONGTYPE;
 
@@ -46,22 +45,56 @@ emq_presence emq_read_row_for_claim(emq_call *call, emq_ref ref, emq_row *row) {
     return presence;
 }
 
-emq_presence emq_read_row_for_settle(emq_call *call, emq_ref ref, emq_row *row) {
+/* Reads the fields that settling needs, and closes the key. A row without attempts is absent. */
+static emq_presence read_settle_fields(ValkeyModuleKey *key, emq_row *row) {
     const emq_strings *names = &emq_the_host.strings;
+    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->state, &row->state,
+                               names->attempts, &row->attempts, names->lease_epoch,
+                               &row->lease_epoch, names->group, &row->group, names->parent,
+                               &row->parent, NULL);
+    ValkeyModule_CloseKey(key);
+    return row->attempts == NULL ? EMQ_ABSENT : EMQ_PRESENT;
+}
+
+emq_presence emq_read_row_for_settle(emq_call *call, emq_ref ref, emq_row *row) {
     ValkeyModuleKey *key = NULL;
     emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_HASH, &key);
     *row = (emq_row){0};
-    if (presence == EMQ_PRESENT) {
-        (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->state, &row->state,
-                                   names->attempts, &row->attempts, names->lease_epoch,
-                                   &row->lease_epoch, names->group, &row->group, names->parent,
-                                   &row->parent, NULL);
+    return presence == EMQ_PRESENT ? read_settle_fields(key, row) : presence;
+}
+
+/* Opens a key when it is a hash; NULL otherwise. */
+static ValkeyModuleKey *open_if_hash(emq_call *call, emq_ref ref) {
+    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
+    if (key != NULL && ValkeyModule_KeyType(key) != VALKEYMODULE_KEYTYPE_HASH) {
         ValkeyModule_CloseKey(key);
-        if (row->attempts == NULL) {
-            return EMQ_ABSENT;
-        }
+        return NULL;
     }
-    return presence;
+    return key;
+}
+
+emq_presence emq_read_row_if_hash(emq_call *call, emq_ref ref, emq_row *row) {
+    ValkeyModuleKey *key = open_if_hash(call, ref);
+    *row = (emq_row){0};
+    return key == NULL ? EMQ_ABSENT : read_settle_fields(key, row);
+}
+
+emq_presence emq_read_row_for_sweep(emq_call *call, emq_ref ref, emq_row *row) {
+    const emq_strings *names = &emq_the_host.strings;
+    ValkeyModuleKey *key = open_if_hash(call, ref);
+    *row = (emq_row){0};
+    if (key == NULL) {
+        return EMQ_ABSENT;
+    }
+    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->state, &row->state, names->group,
+                               &row->group, names->lease_epoch, &row->lease_epoch, names->stalled,
+                               &row->stalled, NULL);
+    ValkeyModule_CloseKey(key);
+    return EMQ_PRESENT;
+}
+
+int emq_row_is(const emq_row *row, const char *state) {
+    return row->state != NULL && emq_slice_equal(emq_text(row->state), emq_slice_of(state));
 }
 
 int emq_exists(emq_call *call, emq_ref ref) {
@@ -82,9 +115,8 @@ int emq_check_type(emq_call *call, emq_ref ref, int type) {
     return presence != EMQ_PRESENCE_REFUSED;
 }
 
-/* Reads one field; *out is NULL when key or field is absent. */
-static int read_field(emq_call *call, emq_ref ref, ValkeyModuleString *field,
-                      ValkeyModuleString **out) {
+int emq_hash_field(emq_call *call, emq_ref ref, ValkeyModuleString *field,
+                   ValkeyModuleString **out) {
     ValkeyModuleKey *key = NULL;
     emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_HASH, &key);
     *out = NULL;
@@ -97,7 +129,7 @@ static int read_field(emq_call *call, emq_ref ref, ValkeyModuleString *field,
 
 int emq_hash_has(emq_call *call, emq_ref ref, ValkeyModuleString *field, int *out) {
     ValkeyModuleString *value = NULL;
-    if (!read_field(call, ref, field, &value)) {
+    if (!emq_hash_field(call, ref, field, &value)) {
         return 0;
     }
     *out = value != NULL;
@@ -107,7 +139,7 @@ int emq_hash_has(emq_call *call, emq_ref ref, ValkeyModuleString *field, int *ou
 int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int64_t *out) {
     ValkeyModuleString *value = NULL;
     long long number = 0;
-    if (!read_field(call, ref, field, &value)) {
+    if (!emq_hash_field(call, ref, field, &value)) {
         return 0;
     }
     /* the server's own words, as HINCRBY has them for such a field */
@@ -151,24 +183,47 @@ int emq_zset_lowest(emq_call *call, emq_ref ref, ValkeyModuleString **members, i
     return 1;
 }
 
-int emq_row_attempts(emq_call *call, const emq_row *row, int64_t *out) {
+int emq_zset_visit(emq_call *call, emq_ref ref, int64_t max_score, int64_t looks, emq_visitor visit,
+                   void *data) {
+    ValkeyModuleKey *key = NULL;
+    emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_ZSET, &key);
+    if (presence != EMQ_PRESENT) {
+        return presence == EMQ_ABSENT;
+    }
+    emq_visit answer = EMQ_VISIT_ON;
+    (void)ValkeyModule_ZsetFirstInScoreRange(key, -INFINITY, (double)max_score, 0, 0);
+    for (; looks > 0 && answer == EMQ_VISIT_ON && !ValkeyModule_ZsetRangeEndReached(key); looks--) {
+        answer = visit(call, ValkeyModule_ZsetRangeCurrentElement(key, NULL), data);
+        (void)ValkeyModule_ZsetRangeNext(key);
+    }
+    ValkeyModule_ZsetRangeStop(key);
+    ValkeyModule_CloseKey(key);
+    return answer != EMQ_VISIT_REFUSED;
+}
+
+static int refuse_number(emq_call *call, const char *name) {
+    char text[64];
+    (void)snprintf(text, sizeof(text), "ERR EMQ row %s is not an integer", name);
+    return emq_refuse(call, text);
+}
+
+int emq_row_number(emq_call *call, ValkeyModuleString *value, const char *name, int64_t *out) {
     long long number = 0;
-    if (row->attempts != NULL &&
-        ValkeyModule_StringToLongLong(row->attempts, &number) != VALKEYMODULE_OK) {
-        return emq_refuse(call, ATTEMPTS_REFUSAL);
+    if (value != NULL && ValkeyModule_StringToLongLong(value, &number) != VALKEYMODULE_OK) {
+        return refuse_number(call, name);
     }
     *out = number;
     return 1;
 }
 
-int emq_row_next_attempts(emq_call *call, const emq_row *row, int64_t *out) {
-    int64_t attempts = 0;
-    if (!emq_row_attempts(call, row, &attempts)) {
+int emq_row_next_number(emq_call *call, ValkeyModuleString *value, const char *name, int64_t *out) {
+    int64_t number = 0;
+    if (!emq_row_number(call, value, name, &number)) {
         return 0;
     }
-    if (attempts == INT64_MAX) {
-        return emq_refuse(call, ATTEMPTS_REFUSAL);
+    if (number == INT64_MAX) {
+        return refuse_number(call, name);
     }
-    *out = attempts + 1;
+    *out = number + 1;
     return 1;
 }

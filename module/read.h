@@ -14,6 +14,7 @@ typedef struct emq_row {
     ValkeyModuleString *lease_epoch;
     ValkeyModuleString *group;
     ValkeyModuleString *parent;
+    ValkeyModuleString *stalled;
 } emq_row;
 
 typedef enum emq_presence { EMQ_PRESENCE_REFUSED, EMQ_ABSENT, EMQ_PRESENT } emq_presence;
@@ -24,6 +25,17 @@ emq_presence emq_read_row_for_claim(emq_call *call, emq_ref ref, emq_row *row);
 /* Reads what settling needs of a row: everything but the payload. A row without attempts is absent
  * to it. */
 emq_presence emq_read_row_for_settle(emq_call *call, emq_ref ref, emq_row *row);
+
+/* The same, but what is no hash is absent to it, too: for batches, where one damaged row must not
+ * refuse the others. */
+emq_presence emq_read_row_if_hash(emq_call *call, emq_ref ref, emq_row *row);
+
+/* Reads what a sweep needs of a row: state, group, lease_epoch and stalled. It refuses nothing:
+ * what is no row is absent to it. */
+emq_presence emq_read_row_for_sweep(emq_call *call, emq_ref ref, emq_row *row);
+
+/* Tells whether a row's state is this one. */
+int emq_row_is(const emq_row *row, const char *state);
 
 /* Tells whether a key exists, whatever its type. */
 int emq_exists(emq_call *call, emq_ref ref);
@@ -45,13 +57,25 @@ int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *o
  * absent key. Refuses another type. */
 int emq_zset_lowest(emq_call *call, emq_ref ref, ValkeyModuleString **members, int max, int *count);
 
+/* Shows the members of a sorted set whose score is at most `max_score`, lowest first, until `visit`
+ * answers something else than EMQ_VISIT_ON, or `looks` of them were shown. `visit` may read other
+ * keys. Returns 0 after a refusal, its own (another type) or the visitor's. */
+typedef enum emq_visit { EMQ_VISIT_REFUSED, EMQ_VISIT_ON, EMQ_VISIT_ENOUGH } emq_visit;
+typedef emq_visit (*emq_visitor)(emq_call *call, ValkeyModuleString *member, void *data);
+int emq_zset_visit(emq_call *call, emq_ref ref, int64_t max_score, int64_t looks, emq_visitor visit,
+                   void *data);
+
+/* The number in a row's field, 0 when it is absent; refuses when it is none. */
+int emq_row_number(emq_call *call, ValkeyModuleString *value, const char *name, int64_t *out);
+
+/* The same, counted up by one; refuses also when it can't go up. */
+int emq_row_next_number(emq_call *call, ValkeyModuleString *value, const char *name, int64_t *out);
+
+/* Reads one field of a hash; *out is NULL when key or field is absent. Refuses another type. */
+int emq_hash_field(emq_call *call, emq_ref ref, ValkeyModuleString *field,
+                   ValkeyModuleString **out);
+
 /* A string of the host as a slice; valid as long as the string is. */
 emq_slice emq_text(const ValkeyModuleString *string);
-
-/* The row's attempts as an integer, 0 when they are absent; refuses when they are none. */
-int emq_row_attempts(emq_call *call, const emq_row *row, int64_t *out);
-
-/* The attempts of the next claim; refuses also when they can't go up by one. */
-int emq_row_next_attempts(emq_call *call, const emq_row *row, int64_t *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settling: EMQ.COMPLETE, and the checks that every settling verb shares. */
+/* Settling: EMQ.COMPLETE, EMQ.FAIL, EMQ.DELAY and EMQ.REQUEUE, and the checks that they share. */
 #include <stdio.h>
 
 #include "effects.h"
@@ -8,93 +8,242 @@
 
 #define STALE_MAX 64
 
-static int refuse_stale(emq_call *call, const char *verb, const char *reason) {
+/* What differs between the settling verbs before they write. */
+typedef struct settle_rule {
+    const char *word;  /* in EMQSTALE texts */
+    int gone_is_stale; /* a job without a row is refused; otherwise gone_reply is the answer */
+    int gone_reply;
+    int refuses_flow;
+} settle_rule;
+
+/* A job that the caller may settle. */
+typedef struct settling {
+    ValkeyModuleString *id;
+    emq_ref row_ref;
+    emq_row row;
+    emq_ref holder; /* the set that holds it: active, or pending after a sweep */
+} settling;
+
+static int refuse_stale(emq_call *call, const settle_rule *rule, const char *reason) {
     char text[STALE_MAX];
-    (void)snprintf(text, sizeof(text), "EMQSTALE %s %s", verb, reason);
+    (void)snprintf(text, sizeof(text), "EMQSTALE %s %s", rule->word, reason);
     return emq_refuse(call, text);
 }
 
+static int answer_gone(emq_call *call, const settle_rule *rule) {
+    if (rule->gone_is_stale) {
+        return emq_refuse(call, "EMQSTALE job gone");
+    }
+    emq_reply_integer(call, rule->gone_reply);
+    return 0;
+}
+
 /* A token is compared as text: it is the row's attempts at the claim. */
-static int check_token(emq_call *call, const emq_row *row, ValkeyModuleString *token,
-                       const char *verb) {
+static int check_token(emq_call *call, const settle_rule *rule, const emq_row *row,
+                       ValkeyModuleString *token) {
     if (row->group != NULL) {
         return emq_refuse(call, "EMQLANE lane row: use the EMQ.GROUP verb");
     }
-    if (row->parent != NULL) {
+    if (rule->refuses_flow && row->parent != NULL) {
         return emq_refuse(call, "EMQFLOW flow row: use the EMQ.FLOW verb");
     }
-    if (!emq_slice_equal(emq_text(row->attempts), emq_text(token))) {
-        return refuse_stale(call, verb, "token mismatch");
-    }
-    return 1;
+    return emq_slice_equal(emq_text(row->attempts), emq_text(token)) ||
+           refuse_stale(call, rule, "token mismatch");
 }
 
 /* Finds the set that holds the job for its last claimer: `active` while the lease lasts, or
  * `pending` when a sweep took the lease back and nobody has claimed since, which the row's
  * lease_epoch tells. Anything else is a lost lease. */
-static int find_holder(emq_call *call, const emq_row *row, ValkeyModuleString *id, emq_ref active,
-                       emq_ref pending, const char *verb, emq_ref *holder) {
-    emq_slice state = row->state == NULL ? (emq_slice){"", 0} : emq_text(row->state);
+static int find_holder(emq_call *call, const settle_rule *rule, settling *job, emq_ref active,
+                       emq_ref pending) {
     int64_t attempts = 0;
     int held = 0;
-    if (!emq_row_attempts(call, row, &attempts)) {
+    if (!emq_row_number(call, job->row.attempts, EMQ_FIELD_ATTEMPTS, &attempts)) {
         return 0;
     }
-    if (attempts >= 1 && emq_slice_equal(state, emq_slice_of(EMQ_STATE_ACTIVE))) {
-        *holder = active;
-    } else if (attempts >= 1 && row->lease_epoch != NULL &&
-               emq_slice_equal(state, emq_slice_of(EMQ_STATE_PENDING))) {
-        *holder = pending;
+    if (attempts >= 1 && emq_row_is(&job->row, EMQ_STATE_ACTIVE)) {
+        job->holder = active;
+    } else if (attempts >= 1 && job->row.lease_epoch != NULL &&
+               emq_row_is(&job->row, EMQ_STATE_PENDING)) {
+        job->holder = pending;
     } else {
-        return refuse_stale(call, verb, "lease lost");
+        return refuse_stale(call, rule, "lease lost");
     }
-    if (!emq_zset_has(call, *holder, id, &held)) {
+    if (!emq_zset_has(call, job->holder, job->id, &held)) {
         return 0;
     }
-    return held || refuse_stale(call, verb, "lease lost");
+    return held || refuse_stale(call, rule, "lease lost");
+}
+
+/* The row, the token, the state and the membership; refuses or answers when the caller may not
+ * settle. The id is the first value and the token the second, in every settling verb. */
+static int check_settling(emq_call *call, const settle_rule *rule, settling *job, emq_ref row_ref,
+                          emq_ref active, emq_ref pending) {
+    *job = (settling){.id = emq_value(call, 0), .row_ref = row_ref};
+    switch (emq_read_row_for_settle(call, row_ref, &job->row)) {
+    case EMQ_ABSENT:
+        return answer_gone(call, rule);
+    case EMQ_PRESENT:
+        return check_token(call, rule, &job->row, emq_value(call, 1)) &&
+               find_holder(call, rule, job, active, pending);
+    default:
+        return 0;
+    }
+}
+
+/* Takes the lease off: the id leaves the set that holds it, and the row its epoch. */
+static void release(emq_writes *writes, settling *job) {
+    emq_effect_zrem(writes, job->holder, &job->id, 1);
+    if (job->row.lease_epoch != NULL) {
+        ValkeyModuleString *epoch = emq_the_host.strings.lease_epoch;
+        emq_effect_hdel(writes, job->row_ref, &epoch, 1);
+    }
+}
+
+static void write_count(emq_call *call, emq_writes *writes, emq_ref metrics, int64_t count) {
+    const emq_field field = {emq_the_host.strings.count,
+                             ValkeyModule_CreateStringFromLongLong(call->ctx, count)};
+    emq_effect_hset(writes, metrics, &field, 1);
 }
 
 void emq_handle_complete(emq_call *call) {
-    static const char verb[] = "complete";
-    emq_ref active = emq_declared(call, 0);
-    emq_ref row_ref = emq_declared(call, 1);
-    ValkeyModuleString *id = emq_value(call, 0);
+    static const settle_rule rule = {.word = "complete", .gone_reply = 0, .refuses_flow = 1};
     enum { PENDING, COMPLETED, LOGS, REACHED };
     const emq_reach_key keys[REACHED] = {
         [PENDING] = {.kind = EMQ_KEY_PENDING},
         [COMPLETED] = {.kind = EMQ_KEY_COMPLETED},
-        [LOGS] = {.kind = EMQ_KEY_LOGS, .id = id},
+        [LOGS] = {.kind = EMQ_KEY_LOGS, .id = emq_value(call, 0)},
     };
     emq_ref reached[REACHED];
-    emq_ref holder = {NULL};
-    emq_row row;
+    settling job;
     int64_t completed = 0;
-    if (!emq_reach(call, reached, keys, REACHED)) {
-        return;
-    }
-    emq_presence presence = emq_read_row_for_settle(call, row_ref, &row);
-    if (presence != EMQ_PRESENT) {
-        if (presence == EMQ_ABSENT) {
-            (void)ValkeyModule_ReplyWithLongLong(call->ctx, 0);
-        }
-        return;
-    }
-    if (!check_token(call, &row, emq_value(call, 1), verb) ||
-        !find_holder(call, &row, id, active, reached[PENDING], verb, &holder) ||
+    if (!emq_reach(call, reached, keys, REACHED) ||
+        !check_settling(call, &rule, &job, emq_declared(call, 1), emq_declared(call, 0),
+                        reached[PENDING]) ||
         !emq_hash_counter(call, reached[COMPLETED], emq_the_host.strings.count, &completed)) {
         return;
     }
     /* a row goes with its log lines, where it has any */
-    const emq_ref deleted[] = {row_ref, reached[LOGS]};
+    const emq_ref deleted[] = {job.row_ref, reached[LOGS]};
     size_t deletions = emq_exists(call, reached[LOGS]) ? 2 : 1;
     emq_writes *writes = emq_begin_writes(call);
     if (writes == NULL) {
         return;
     }
-    emq_effect_zrem(writes, holder, &id, 1);
+    emq_effect_zrem(writes, job.holder, &job.id, 1);
     emq_effect_del(writes, deleted, deletions);
-    const emq_field count = {emq_the_host.strings.count,
-                             ValkeyModule_CreateStringFromLongLong(call->ctx, completed + 1)};
-    emq_effect_hset(writes, reached[COMPLETED], &count, 1);
-    (void)ValkeyModule_ReplyWithLongLong(call->ctx, 1);
+    write_count(call, writes, reached[COMPLETED], completed + 1);
+    emq_reply_integer(call, 1);
+}
+
+/* The error text, kept to its first bytes. */
+static ValkeyModuleString *cut_error(emq_call *call, ValkeyModuleString *error) {
+    emq_slice text = emq_text(error);
+    return text.length <= EMQ_ERROR_TEXT_MAX
+               ? error
+               : ValkeyModule_CreateString(call->ctx, text.data, EMQ_ERROR_TEXT_MAX);
+}
+
+static void write_failure(emq_call *call, emq_writes *writes, settling *job,
+                          ValkeyModuleString *state, int64_t failures) {
+    const emq_strings *strings = &emq_the_host.strings;
+    const emq_field fields[] = {
+        {strings->state, state},
+        {strings->last_error, cut_error(call, emq_value(call, 4))},
+        {strings->failures, ValkeyModule_CreateStringFromLongLong(call->ctx, failures)},
+    };
+    release(writes, job);
+    emq_effect_hset(writes, job->row_ref, fields, 3);
+}
+
+static void retry(emq_call *call, settling *job, emq_ref schedule, int64_t failures,
+                  int64_t delay_ms) {
+    emq_writes *writes = NULL;
+    if (!emq_check_type(call, schedule, VALKEYMODULE_KEYTYPE_ZSET) ||
+        (writes = emq_begin_writes(call)) == NULL) {
+        return;
+    }
+    write_failure(call, writes, job, emq_the_host.strings.scheduled, failures);
+    emq_effect_zadd(writes, schedule, emq_now_ms() + delay_ms, job->id);
+    (void)ValkeyModule_ReplyWithCString(call->ctx, EMQ_STATE_SCHEDULED);
+}
+
+static void bury(emq_call *call, settling *job, emq_ref dead, emq_ref metrics, int64_t failures) {
+    emq_writes *writes = NULL;
+    int64_t failed = 0;
+    if (!emq_check_type(call, dead, VALKEYMODULE_KEYTYPE_ZSET) ||
+        !emq_hash_counter(call, metrics, emq_the_host.strings.count, &failed) ||
+        (writes = emq_begin_writes(call)) == NULL) {
+        return;
+    }
+    write_failure(call, writes, job, emq_the_host.strings.dead, failures);
+    emq_effect_zadd(writes, dead, 0, job->id);
+    write_count(call, writes, metrics, failed + 1);
+    (void)ValkeyModule_ReplyWithCString(call->ctx, EMQ_STATE_DEAD);
+}
+
+/* The budget counts failures and not claims: lost leases, delays and requeues do not eat it. */
+void emq_handle_fail(emq_call *call) {
+    static const settle_rule rule = {.word = "retry", .gone_is_stale = 1, .refuses_flow = 1};
+    enum { PENDING, FAILED, REACHED };
+    const emq_reach_key keys[REACHED] = {
+        [PENDING] = {.kind = EMQ_KEY_PENDING},
+        [FAILED] = {.kind = EMQ_KEY_FAILED},
+    };
+    emq_ref reached[REACHED];
+    settling job;
+    int64_t delay_ms = 0;
+    int64_t max_failures = 0;
+    ValkeyModuleString *count = NULL;
+    int64_t failures = 0;
+    if (!emq_value_integer(call, 2, &delay_ms) || !emq_value_integer(call, 3, &max_failures) ||
+        !emq_reach(call, reached, keys, REACHED) ||
+        !check_settling(call, &rule, &job, emq_declared(call, 3), emq_declared(call, 0),
+                        reached[PENDING]) ||
+        !emq_hash_field(call, job.row_ref, emq_the_host.strings.failures, &count) ||
+        !emq_row_next_number(call, count, EMQ_FIELD_FAILURES, &failures)) {
+        return;
+    }
+    if (failures >= max_failures) {
+        bury(call, &job, emq_declared(call, 2), reached[FAILED], failures);
+    } else {
+        retry(call, &job, emq_declared(call, 1), failures, delay_ms);
+    }
+}
+
+/* Puts a released job into a set in a state. */
+static void put(emq_call *call, settling *job, ValkeyModuleString *state, emq_ref set,
+                int64_t score) {
+    emq_writes *writes = NULL;
+    if (!emq_check_type(call, set, VALKEYMODULE_KEYTYPE_ZSET) ||
+        (writes = emq_begin_writes(call)) == NULL) {
+        return;
+    }
+    const emq_field field = {emq_the_host.strings.state, state};
+    release(writes, job);
+    emq_effect_hset(writes, job->row_ref, &field, 1);
+    emq_effect_zadd(writes, set, score, job->id);
+    emq_reply_integer(call, 1);
+}
+
+void emq_handle_delay(emq_call *call) {
+    static const settle_rule rule = {.word = "delay", .gone_is_stale = 1};
+    const emq_reach_key pending_key = {.kind = EMQ_KEY_PENDING};
+    emq_ref pending;
+    settling job;
+    int64_t when = 0;
+    if (emq_check_job_kind(call, emq_value(call, 0)) && emq_value_when(call, 2, &when) &&
+        emq_reach(call, &pending, &pending_key, 1) &&
+        check_settling(call, &rule, &job, emq_declared(call, 0), emq_declared(call, 1), pending)) {
+        put(call, &job, emq_the_host.strings.scheduled, emq_declared(call, 2), when);
+    }
+}
+
+void emq_handle_requeue(emq_call *call) {
+    static const settle_rule rule = {.word = "requeue", .gone_reply = -1};
+    emq_ref pending = emq_declared(call, 1);
+    settling job;
+    if (check_settling(call, &rule, &job, emq_declared(call, 2), emq_declared(call, 0), pending)) {
+        put(call, &job, emq_the_host.strings.pending, pending, 0);
+    }
 }

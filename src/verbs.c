@@ -11,10 +11,10 @@
     { __VA_ARGS__ }
 #define CAPABILITIES(...)                                                                          \
     { __VA_ARGS__ }
-#define EMQ_VERB(SYMBOL, symbol, name_, family_, key_count_, keys_, value_count_, values_, flags_, \
-                 capabilities_, summary_, complexity_, since_)                                     \
-    {name_,  family_,       key_count_, keys_,       value_count_, values_,                        \
-     flags_, capabilities_, summary_,   complexity_, since_},
+#define EMQ_VERB(SYMBOL, symbol, name_, family_, key_count_, keys_, value_count_, values_,         \
+                 repeated_, flags_, capabilities_, summary_, complexity_, since_)                  \
+    {name_,     family_, key_count_,    keys_,    value_count_, values_,                           \
+     repeated_, flags_,  capabilities_, summary_, complexity_,  since_},
 
 const emq_verb emq_verbs[EMQ_VERBS] = {
 #include "verbs.def"
@@ -26,7 +26,8 @@ const char *emq_verb_word(const emq_verb *verb) {
 
 int emq_verb_arity(const emq_verb *verb) {
     int keys = verb->key_count > 0 ? 1 + verb->key_count : 0;
-    return 1 + keys + verb->value_count;
+    int least = 1 + keys + verb->value_count;
+    return verb->repeated > 0 ? -least : least;
 }
 
 int emq_verb_find_value(const emq_verb *verb, emq_value_kind kind) {

@@ -40,6 +40,7 @@ typedef struct emq_verb {
     emq_key_kind keys[EMQ_VERB_KEYS_MAX];
     int value_count;
     emq_value_kind values[EMQ_VERB_VALUES_MAX];
+    int repeated; /* the last so many values may come again and again; 0: the count is exact */
     unsigned flags;
     const char *capabilities[EMQ_VERB_CAPABILITIES_MAX];
     const char *summary;
@@ -52,7 +53,8 @@ extern const emq_verb emq_verbs[EMQ_VERBS];
 /* The verb's name without its family prefix: "ENQUEUE". Static. */
 const char *emq_verb_word(const emq_verb *verb);
 
-/* The arity that the server checks: the exact number of arguments, the name included. */
+/* The arity that the server checks: the exact number of arguments, the name included; negative, the
+ * least number, where values repeat. */
 int emq_verb_arity(const emq_verb *verb);
 
 /* Finds the value of the given kind; returns its index, or -1. */

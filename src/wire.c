@@ -10,6 +10,15 @@ const emq_value_facts *emq_value_get_facts(emq_value_kind kind) {
         [EMQ_VALUE_PAYLOAD] = {"payload", 0, 0, 0},
         [EMQ_VALUE_TOKEN] = {"token", 0, 0, 0},
         [EMQ_VALUE_LEASE_MS] = {"lease_ms", 1, 1, INT32_MAX},
+        [EMQ_VALUE_MODE] = {"mode", 0, 0, 0},
+        [EMQ_VALUE_WHEN] = {"ms", 1, 0, INT64_C(9007199254740991)},
+        [EMQ_VALUE_AT_MS] = {"at ms", 1, 0, INT64_C(9007199254740991)},
+        [EMQ_VALUE_IN_MS] = {"in ms", 1, 0, INT64_C(315360000000)},
+        [EMQ_VALUE_DELAY_MS] = {"delay_ms", 1, 0, INT64_C(315360000000)},
+        [EMQ_VALUE_MAX_FAILURES] = {"max_failures", 1, 1, INT32_MAX},
+        [EMQ_VALUE_MAX_STALLED] = {"max_stalled", 1, 1, INT32_MAX},
+        [EMQ_VALUE_LIMIT] = {"limit", 1, 1, 10000},
+        [EMQ_VALUE_ERROR] = {"error", 0, 0, 0},
     };
     return &facts[kind];
 }

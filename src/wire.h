@@ -24,6 +24,9 @@
 #define EMQ_FIELD_LEASE_EPOCH "lease_epoch"
 #define EMQ_FIELD_GROUP "group"
 #define EMQ_FIELD_PARENT "parent"
+#define EMQ_FIELD_FAILURES "failures"
+#define EMQ_FIELD_LAST_ERROR "last_error"
+#define EMQ_FIELD_STALLED "stalled"
 
 /* Fields of the hashes that belong to a queue. */
 #define EMQ_FIELD_PAUSED "paused"
@@ -32,6 +35,25 @@
 /* States of a job. */
 #define EMQ_STATE_PENDING "pending"
 #define EMQ_STATE_ACTIVE "active"
+#define EMQ_STATE_SCHEDULED "scheduled"
+#define EMQ_STATE_DEAD "dead"
+
+/* The words of a schedule's mode: at a time, or in a while. */
+#define EMQ_MODE_AT "at"
+#define EMQ_MODE_IN "in"
+
+/* What a job that stalled too often died of. */
+#define EMQ_ERROR_STALLED "stalled"
+
+/* An error text is kept to its first bytes. */
+#define EMQ_ERROR_TEXT_MAX 65536
+
+/* A batch has this many members at most. */
+#define EMQ_BATCH_MAX 1000
+
+/* A sweep looks at this many ids at most for each that it may move, and this many on top. */
+#define EMQ_SWEEP_LOOKS_FACTOR 10
+#define EMQ_SWEEP_LOOKS_EXTRA 1000
 
 /* What EMQ.VERSION answers, in this order. */
 #define EMQ_FACT_WIRE "wire"
@@ -52,6 +74,15 @@ typedef enum emq_value_kind {
     EMQ_VALUE_PAYLOAD,
     EMQ_VALUE_TOKEN,
     EMQ_VALUE_LEASE_MS,
+    EMQ_VALUE_MODE,
+    EMQ_VALUE_WHEN,  /* the number after a mode: an AT_MS or an IN_MS */
+    EMQ_VALUE_AT_MS, /* the number after the mode `at` */
+    EMQ_VALUE_IN_MS, /* the number after the mode `in` */
+    EMQ_VALUE_DELAY_MS,
+    EMQ_VALUE_MAX_FAILURES,
+    EMQ_VALUE_MAX_STALLED,
+    EMQ_VALUE_LIMIT,
+    EMQ_VALUE_ERROR,
 } emq_value_kind;
 
 typedef struct emq_value_facts {

@@ -109,14 +109,18 @@ cp -L /etc/resolv.conf "$dir/root/etc/resolv.conf" 2>/dev/null || true
 cp -L /etc/hosts "$dir/root/etc/hosts" 2>/dev/null || true
 git clone -q --no-hardlinks "$repository" "$dir/root/src"
 
+# The shell stays as the first process of its namespace: it takes in the orphans that end, as init does on
+# a whole machine. Without that, a process that was killed would seem to live on.
 inside() { # inside COMMAND
     # shellcheck disable=SC2016
     apart bash -ec '
         mount -t proc proc "$1/proc"
         mount --rbind /dev "$1/dev"
         mount -t tmpfs tmpfs "$1/dev/shm" 2>/dev/null || true
-        exec chroot "$1" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-            LANG=C.UTF-8 TMPDIR=/tmp bash -c "cd /src && exec \"\$0\"" "$2"' bash "$dir/root" "$1"
+        status=0
+        chroot "$1" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+            LANG=C.UTF-8 TMPDIR=/tmp bash -c "cd /src && exec \"\$0\"" "$2" || status=$?
+        exit "$status"' bash "$dir/root" "$1"
 }
 
 failed=0

@@ -63,8 +63,13 @@ void peer_act(peer *p, peer_step step);
 #define PEER_FACTS(wire, major, capabilities)                                                      \
     "*6\r\n$4\r\nwire\r\n" wire "$5\r\nmajor\r\n" major "$12\r\ncapabilities\r\n" capabilities
 #define PEER_WIRE "$12\r\nechomq:6.0.0\r\n"
+#define PEER_LATER_TOKENS                                                                          \
+    "$8\r\nschedule\r\n$6\r\nextend\r\n$7\r\nextends\r\n$7\r\npromote\r\n"                         \
+    "$10\r\nreschedule\r\n$5\r\ndelay\r\n$4\r\nfail\r\n$9\r\nreprocess\r\n$7\r\nrequeue\r\n$"      \
+    "13\r\nstalled.check\r\n"
 #define PEER_CAPABILITIES                                                                          \
-    "*4\r\n$7\r\nenqueue\r\n$5\r\nclaim\r\n$11\r\nclaim.pause\r\n$8\r\ncomplete\r\n"
+    "*14\r\n$7\r\nenqueue\r\n$5\r\nclaim\r\n$11\r\nclaim.pause\r\n$"                               \
+    "8\r\ncomplete\r\n" PEER_LATER_TOKENS
 #define PEER_VERSION PEER_FACTS(PEER_WIRE, ":0\r\n", PEER_CAPABILITIES)
 
 /* clang-format off */

@@ -248,10 +248,11 @@ static void versions(void **state) {
         {PEER_FACTS(PEER_WIRE, ":1\r\n", PEER_CAPABILITIES), EMQ_EMODULE, "expected 0 found 1"},
         {PEER_FACTS(PEER_WIRE, ":-1\r\n", PEER_CAPABILITIES), EMQ_EMODULE, "found -1"},
         {PEER_FACTS(PEER_WIRE, ":0\r\n",
-                    "*3\r\n$7\r\nenqueue\r\n$5\r\nclaim\r\n$8\r\ncomplete\r\n"),
+                    "*13\r\n$7\r\nenqueue\r\n$5\r\nclaim\r\n$8\r\ncomplete\r\n" PEER_LATER_TOKENS),
          EMQ_ECAPABILITY, "claim.pause"},
-        {PEER_FACTS(PEER_WIRE, ":0\r\n",
-                    "*3\r\n$7\r\nenqueue\r\n$11\r\nclaim.pause\r\n$8\r\ncomplete\r\n"),
+        {PEER_FACTS(
+             PEER_WIRE, ":0\r\n",
+             "*13\r\n$7\r\nenqueue\r\n$11\r\nclaim.pause\r\n$8\r\ncomplete\r\n" PEER_LATER_TOKENS),
          EMQ_ECAPABILITY, "claim"},
         {PEER_FACTS(PEER_WIRE, ":0\r\n", "*0\r\n"), EMQ_ECAPABILITY, "enqueue"},
         /* an older wire needs no other facts to be told from ours */

@@ -25,8 +25,9 @@ static void each_bad_version_has_its_error(void **state) {
          "expected echomq:6.0.0 found echomq:5.0.0"},
         {PEER_FACTS(PEER_WIRE, ":1\r\n", PEER_CAPABILITIES), EMQ_EMODULE,
          "major: expected 0 found 1"},
-        {PEER_FACTS(PEER_WIRE, ":0\r\n",
-                    "*3\r\n$7\r\nenqueue\r\n$5\r\nclaim\r\n$11\r\nclaim.pause\r\n"),
+        {PEER_FACTS(
+             PEER_WIRE, ":0\r\n",
+             "*13\r\n$7\r\nenqueue\r\n$5\r\nclaim\r\n$11\r\nclaim.pause\r\n" PEER_LATER_TOKENS),
          EMQ_ECAPABILITY, "the capability complete"},
         {"%1\r\n$4\r\nwire\r\n" PEER_WIRE, EMQ_EPROTOCOL, NULL},
         {PEER_FACTS(":6\r\n", ":0\r\n", PEER_CAPABILITIES), EMQ_EPROTOCOL, "fact 1"},

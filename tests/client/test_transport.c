@@ -141,6 +141,7 @@ static void an_answer_before_the_end_counts(void **state) {
     emq_client *client = open_on(p, LONG_MS);
     EXPECT_RESULT(client, emq_claim(&job, client, "q", 1000), EMQ_OK);
     emq_job_free(job);
+    wait_until("the end has come", has_input, client);
     EXPECT_RESULT(client, emq_claim(&job, client, "q", 1000), EMQ_ECONNECT);
     emq_client_close(client);
     peer_stop(p);
@@ -239,7 +240,10 @@ static void try_huge(peer_step interrupt, uint32_t timeout_ms, int want, const c
     if (says != NULL) {
         EXPECT_SAYS(client, says);
     }
-    assert_int_equal(emq_client_is_open(client), 0);
+    /* a huge refusal may be read to its end only when the request has gone out after all */
+    if (interrupt.length != HUGE_ANSWER) {
+        assert_int_equal(emq_client_is_open(client), 0);
+    }
     assert_int_equal(emq_id_valid(&id), 1);
     emq_client_close(client);
     peer_stop(p);

@@ -136,7 +136,10 @@ static void expect_names(const char *want, redisReply *reply) {
     freeReplyObject(reply);
 }
 
-#define ALL "EMQ.CLAIM EMQ.COMPLETE EMQ.ENQUEUE EMQ.INSTALL EMQ.VERSION"
+#define ALL                                                                                        \
+    "EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL EMQ.INSTALL "    \
+    "EMQ.PROMOTE EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.STALLED.CHECK "         \
+    "EMQ.VERSION"
 
 static void the_category_and_the_module_hold_exactly_the_verbs(void **state) {
     (void)state;
@@ -149,8 +152,10 @@ static void the_category_and_the_module_hold_exactly_the_verbs(void **state) {
 static void expect_in_category(const char *category, const char *want) {
     redisReply *reply = call(client, "ACL", "CAT", category, NULL);
     char joined[512] = "";
-    static const char *const verbs[] = {"EMQ.CLAIM", "EMQ.COMPLETE", "EMQ.ENQUEUE", "EMQ.INSTALL",
-                                        "EMQ.VERSION"};
+    static const char *const verbs[] = {
+        "EMQ.CLAIM",   "EMQ.COMPLETE",   "EMQ.DELAY",    "EMQ.ENQUEUE",       "EMQ.EXTEND",
+        "EMQ.EXTENDS", "EMQ.FAIL",       "EMQ.INSTALL",  "EMQ.PROMOTE",       "EMQ.REPROCESS",
+        "EMQ.REQUEUE", "EMQ.RESCHEDULE", "EMQ.SCHEDULE", "EMQ.STALLED.CHECK", "EMQ.VERSION"};
     for (size_t v = 0; v < sizeof(verbs) / sizeof(verbs[0]); v++) {
         for (size_t i = 0; i < reply->elements; i++) {
             if (strcmp(reply->element[i]->str, verbs[v]) == 0) {
@@ -165,10 +170,14 @@ static void expect_in_category(const char *category, const char *want) {
 
 static void categories_follow_the_flags(void **state) {
     (void)state;
-    expect_in_category("write", "EMQ.CLAIM EMQ.COMPLETE EMQ.ENQUEUE EMQ.INSTALL");
+    expect_in_category(
+        "write",
+        "EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL EMQ.INSTALL "
+        "EMQ.PROMOTE EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.STALLED.CHECK");
     expect_in_category("read", "EMQ.VERSION");
-    expect_in_category("fast", "EMQ.CLAIM EMQ.COMPLETE EMQ.ENQUEUE EMQ.VERSION");
-    expect_in_category("slow", "EMQ.INSTALL");
+    expect_in_category("fast", "EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.FAIL "
+                               "EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.VERSION");
+    expect_in_category("slow", "EMQ.EXTENDS EMQ.INSTALL EMQ.PROMOTE EMQ.STALLED.CHECK");
     expect_in_category("dangerous", "EMQ.INSTALL");
     expect_in_category("admin", "EMQ.INSTALL");
     expect_in_category("blocking", "");

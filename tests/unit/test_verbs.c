@@ -24,6 +24,16 @@ static const row rows[] = {
     {"EMQ.ENQUEUE", "ENQUEUE", 6, 2, 2, "write deny-oom fast", "write fast emq", "enqueue"},
     {"EMQ.CLAIM", "CLAIM", 6, 3, 1, "write deny-oom fast", "write fast emq", "claim claim.pause"},
     {"EMQ.COMPLETE", "COMPLETE", 7, 3, 2, "write fast", "write fast emq", "complete"},
+    {"EMQ.SCHEDULE", "SCHEDULE", 8, 2, 4, "write deny-oom fast", "write fast emq", "schedule"},
+    {"EMQ.EXTEND", "EXTEND", 7, 2, 3, "write fast", "write fast emq", "extend"},
+    {"EMQ.EXTENDS", "EXTENDS", -7, 2, 3, "write", "write slow emq", "extends"},
+    {"EMQ.PROMOTE", "PROMOTE", 6, 3, 1, "write", "write slow emq", "promote"},
+    {"EMQ.RESCHEDULE", "RESCHEDULE", 7, 2, 3, "write fast", "write fast emq", "reschedule"},
+    {"EMQ.DELAY", "DELAY", 9, 3, 4, "write fast", "write fast emq", "delay"},
+    {"EMQ.FAIL", "FAIL", 12, 5, 5, "write fast", "write fast emq", "fail"},
+    {"EMQ.REPROCESS", "REPROCESS", 6, 3, 1, "write fast", "write fast emq", "reprocess"},
+    {"EMQ.REQUEUE", "REQUEUE", 7, 3, 2, "write fast", "write fast emq", "requeue"},
+    {"EMQ.STALLED.CHECK", "STALLED.CHECK", 8, 4, 2, "write", "write slow emq", "stalled.check"},
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -89,8 +99,61 @@ static void keys_stand_where_the_protocol_says(void **state) {
     assert_int_equal(emq_verb_find_value(complete, EMQ_VALUE_TOKEN), 1);
 }
 
+typedef struct places {
+    const char *name;
+    emq_key_kind keys[EMQ_VERB_KEYS_MAX];
+    emq_value_kind values[EMQ_VERB_VALUES_MAX];
+} places;
+
+static void keys_and_values_of_the_job_core(void **state) {
+    static const places table[] = {
+        {"EMQ.SCHEDULE",
+         {EMQ_KEY_JOB, EMQ_KEY_SCHEDULE},
+         {EMQ_VALUE_ID, EMQ_VALUE_PAYLOAD, EMQ_VALUE_MODE, EMQ_VALUE_WHEN}},
+        {"EMQ.EXTEND",
+         {EMQ_KEY_ACTIVE, EMQ_KEY_JOB},
+         {EMQ_VALUE_ID, EMQ_VALUE_TOKEN, EMQ_VALUE_LEASE_MS}},
+        {"EMQ.EXTENDS",
+         {EMQ_KEY_ACTIVE, EMQ_KEY_BASE},
+         {EMQ_VALUE_LEASE_MS, EMQ_VALUE_ID, EMQ_VALUE_TOKEN}},
+        {"EMQ.PROMOTE", {EMQ_KEY_SCHEDULE, EMQ_KEY_PENDING, EMQ_KEY_BASE}, {EMQ_VALUE_LIMIT}},
+        {"EMQ.RESCHEDULE",
+         {EMQ_KEY_JOB, EMQ_KEY_SCHEDULE},
+         {EMQ_VALUE_ID, EMQ_VALUE_MODE, EMQ_VALUE_WHEN}},
+        {"EMQ.DELAY",
+         {EMQ_KEY_JOB, EMQ_KEY_ACTIVE, EMQ_KEY_SCHEDULE},
+         {EMQ_VALUE_ID, EMQ_VALUE_TOKEN, EMQ_VALUE_MODE, EMQ_VALUE_WHEN}},
+        {"EMQ.FAIL",
+         {EMQ_KEY_ACTIVE, EMQ_KEY_SCHEDULE, EMQ_KEY_DEAD, EMQ_KEY_JOB, EMQ_KEY_BASE},
+         {EMQ_VALUE_ID, EMQ_VALUE_TOKEN, EMQ_VALUE_DELAY_MS, EMQ_VALUE_MAX_FAILURES,
+          EMQ_VALUE_ERROR}},
+        {"EMQ.REPROCESS", {EMQ_KEY_JOB, EMQ_KEY_DEAD, EMQ_KEY_PENDING}, {EMQ_VALUE_ID}},
+        {"EMQ.REQUEUE",
+         {EMQ_KEY_ACTIVE, EMQ_KEY_PENDING, EMQ_KEY_JOB},
+         {EMQ_VALUE_ID, EMQ_VALUE_TOKEN}},
+        {"EMQ.STALLED.CHECK",
+         {EMQ_KEY_ACTIVE, EMQ_KEY_PENDING, EMQ_KEY_DEAD, EMQ_KEY_BASE},
+         {EMQ_VALUE_MAX_STALLED, EMQ_VALUE_LIMIT}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        const emq_verb *verb = find(table[i].name);
+        for (int key = 0; key < verb->key_count; key++) {
+            assert_int_equal(verb->keys[key], table[i].keys[key]);
+        }
+        for (int value = 0; value < verb->value_count; value++) {
+            assert_int_equal(verb->values[value], table[i].values[value]);
+        }
+        /* pairs of id and token repeat in a batch, and nothing else does */
+        assert_int_equal(verb->repeated, strcmp(verb->name, "EMQ.EXTENDS") == 0 ? 2 : 0);
+    }
+}
+
 static void the_job_core_has_exactly_its_tokens(void **state) {
-    const char *const expected[] = {"enqueue", "claim", "claim.pause", "complete"};
+    const char *const expected[] = {
+        "enqueue", "schedule",   "claim", "claim.pause", "extend",    "extends", "complete",
+        "promote", "reschedule", "delay", "fail",        "reprocess", "requeue", "stalled.check",
+    };
     size_t count = 0;
     (void)state;
     for (int i = 0; i < EMQ_VERBS; i++) {
@@ -158,6 +221,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row_is_the_protocols),
         cmocka_unit_test(keys_stand_where_the_protocol_says),
+        cmocka_unit_test(keys_and_values_of_the_job_core),
         cmocka_unit_test(the_job_core_has_exactly_its_tokens),
         cmocka_unit_test(nothing_stands_twice),
         cmocka_unit_test(every_row_keeps_the_rules),

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rights of the verbs of scheduling, leases, failures and sweeps: every key that they reach beyond
+ * the declared ones is checked, and a refusal leaves nothing but an entry in ACL LOG. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core.h"
+
+#define WORKER "~emq:{q}:* %R~{emq}:version +@emq -@dangerous"
+
+/* The number of entries in ACL LOG, and the object of the newest. */
+static int read_acl_log(char *object, size_t cap) {
+    redisReply *reply = call(server.admin, "ACL", "LOG", NULL);
+    int count = (int)reply->elements;
+    object[0] = '\0';
+    for (size_t i = 0; count > 0 && i + 1 < reply->element[0]->elements; i += 2) {
+        redisReply *const *entry = reply->element[0]->element;
+        if (strcmp(entry[i]->str, "object") == 0) {
+            (void)snprintf(object, cap, "%s", entry[i + 1]->str);
+        }
+    }
+    freeReplyObject(reply);
+    return count;
+}
+
+/* A user with these rules is refused for this key, and nothing but a log entry is left behind. */
+#define REFUSED_FOR(key, rules, ...)                                                               \
+    do {                                                                                           \
+        char object_[256];                                                                         \
+        redisContext *user_ = server_connect_as(&server, "tester", (rules));                       \
+        run(server.admin, "ACL", "LOG", "RESET", NULL);                                            \
+        expect_unchanged(__FILE__, __LINE__, &server, user_, NO_KEY, __VA_ARGS__,                  \
+                         (const char *)NULL);                                                      \
+        assert_int_equal(read_acl_log(object_, sizeof(object_)), 1);                               \
+        EXPECT_TEXT(object_, (key));                                                               \
+        redisFree(user_);                                                                          \
+    } while (0)
+
+#define ALLOWED(want, rules, ...)                                                                  \
+    do {                                                                                           \
+        char object_[256];                                                                         \
+        redisContext *user_ = server_connect_as(&server, "tester", (rules));                       \
+        run(server.admin, "ACL", "LOG", "RESET", NULL);                                            \
+        expect_reply(__FILE__, __LINE__, user_, (want), __VA_ARGS__, (const char *)NULL);          \
+        assert_int_equal(read_acl_log(object_, sizeof(object_)), 0);                               \
+        redisFree(user_);                                                                          \
+    } while (0)
+
+#define VALUE_REFUSED(want, rules, ...)                                                            \
+    do {                                                                                           \
+        redisContext *user_ = server_connect_as(&server, "tester", (rules));                       \
+        expect_unchanged(__FILE__, __LINE__, &server, user_, (want), __VA_ARGS__,                  \
+                         (const char *)NULL);                                                      \
+        redisFree(user_);                                                                          \
+    } while (0)
+
+static void a_worker_works_with_the_documented_rights(void **state) {
+    (void)state;
+    redisContext *worker = server_connect_as(&server, "worker", WORKER);
+    EXPECT(worker, "1", SCHEDULE_JOB(J1, "p", "at", "5"));
+    EXPECT(worker, "1", RESCHEDULE(J1, "in", "0"));
+    EXPECT(worker, "1", PROMOTE("10"));
+    EXPECT(worker, "[\"" J1 "\", \"p\", 1]", CLAIM("60000"));
+    EXPECT(worker, "1", EXTEND(J1, "1", "60000"));
+    EXPECT(worker, "[]", EXTENDS("60000", J1, "1"));
+    EXPECT(worker, "1", REQUEUE(J1, "1"));
+    EXPECT(worker, "[\"" J1 "\", \"p\", 2]", CLAIM("60000"));
+    EXPECT(worker, "1", DELAY(J1, "2", "in", "0"));
+    EXPECT(worker, "1", PROMOTE("10"));
+    EXPECT(worker, "[\"" J1 "\", \"p\", 3]", CLAIM("60000"));
+    EXPECT(worker, "\"dead\"", FAIL(J1, "3", "0", "1", "e"));
+    EXPECT(worker, "1", REPROCESS(J1));
+    EXPECT(worker, "[\"" J1 "\", \"p\", 4]", CLAIM("60000"));
+    run(client, "ZADD", ACTIVE, "1", J1, NULL);
+    EXPECT(worker, "[[], [\"" J1 "\"]]", STALLED_CHECK("1", "10"));
+    char object[256];
+    assert_int_equal(read_acl_log(object, sizeof(object)), 0);
+    redisFree(worker);
+}
+
+/* The server's own check: each declared key in turn is one that the caller may not touch. */
+static void declared_keys_are_the_servers_to_check(void **state) {
+    (void)state;
+    make_job(J1, "active", ACTIVE, "1");
+    for (int i = 0; i < CORE_VERBS; i++) {
+        const core_verb *verb = &core_verbs[i];
+        for (int key = 0; key < count_words(verb->keys); key++) {
+            for (int right = 0; right < 3; right++) {
+                static const char *const rights[] = {NULL, "%R~", "%W~"};
+                char rules[512] = "+@emq %R~{emq}:version ~" PENDING "x";
+                char object[256];
+                for (int other = 0; other < count_words(verb->keys); other++) {
+                    const char *kind = other == key ? rights[right] : "~";
+                    if (kind != NULL) {
+                        (void)strcat(strcat(strcat(rules, " "), kind), verb->keys[other]);
+                    }
+                }
+                redisContext *user = server_connect_as(&server, "tester", rules);
+                run(server.admin, "ACL", "LOG", "RESET", NULL);
+                CORE_UNCHANGED(user, NO_KEY, verb, -1, "");
+                assert_int_equal(read_acl_log(object, sizeof(object)), 1);
+                EXPECT_TEXT(object, verb->keys[key]);
+                redisFree(user);
+            }
+        }
+    }
+}
+
+/* Before the fence's value and everything behind it. */
+static void the_fence_is_read_as_the_caller(void **state) {
+    (void)state;
+    make_job(J1, "active", ACTIVE, "1");
+    for (int absent = 0; absent <= 1; absent++) {
+        for (int i = 0; i < CORE_VERBS; i++) {
+            char object[256];
+            redisContext *user = server_connect_as(&server, "tester", "+@emq ~emq:{q}:*");
+            run(server.admin, "ACL", "LOG", "RESET", NULL);
+            CORE_UNCHANGED(user, NO_KEY, &core_verbs[i], -1, "");
+            assert_int_equal(read_acl_log(object, sizeof(object)), 1);
+            EXPECT_TEXT(object, FENCE);
+            redisFree(user);
+        }
+        run(client, "DEL", FENCE, NULL);
+    }
+}
+
+#define CORE "+@emq %R~{emq}:version "
+#define FAILER CORE "~" ACTIVE " ~" SCHEDULE " ~" DEAD " ~" BASE " ~" ROW(J1) " "
+
+static void a_failure_reaches_pending_and_the_counter(void **state) {
+    (void)state;
+    make_job(J1, "active", ACTIVE, "1");
+    REFUSED_FOR(PENDING, FAILER "~" FAILED, FAIL(J1, "3", "0", "1", "e"));
+    REFUSED_FOR(FAILED, FAILER "~" PENDING, FAIL(J1, "3", "0", "1", "e"));
+    REFUSED_FOR(PENDING, FAILER "%R~" PENDING " ~" FAILED, FAIL(J1, "3", "0", "1", "e"));
+    REFUSED_FOR(FAILED, FAILER "~" PENDING " %R~" FAILED, FAIL(J1, "3", "0", "1", "e"));
+    REFUSED_FOR(FAILED, FAILER "~" PENDING " %W~" FAILED, FAIL(J1, "3", "0", "1", "e"));
+    /* asked for also where this call would not write them */
+    REFUSED_FOR(FAILED, FAILER "~" PENDING, FAIL(J1, "3", "0", "9", "e"));
+    /* values first, then the rights, then the row */
+    VALUE_REFUSED(DELAY_MS, FAILER, FAIL(J1, "3", "x", "1", "e"));
+    VALUE_REFUSED(MAX_FAILURES, FAILER, FAIL(J1, "3", "0", "0", "e"));
+    REFUSED_FOR(PENDING, FAILER, FAIL(J1, "9", "0", "1", "e"));
+    run(client, "HSET", ROW(J1), "group", "g", NULL);
+    REFUSED_FOR(PENDING, FAILER, FAIL(J1, "3", "0", "1", "e"));
+    make_typed(ROW(J1), "string");
+    REFUSED_FOR(PENDING, FAILER, FAIL(J1, "3", "0", "1", "e"));
+    run(client, "DEL", ROW(J1), NULL);
+    REFUSED_FOR(PENDING, FAILER, FAIL(J1, "3", "0", "1", "e"));
+    make_job(J1, "active", ACTIVE, "1");
+    ALLOWED("\"dead\"", FAILER "~" PENDING " ~" FAILED, FAIL(J1, "3", "0", "1", "e"));
+}
+
+#define DELAYER CORE "~" ACTIVE " ~" SCHEDULE " ~" ROW(J1) " ~" ROW(USER) " "
+
+static void a_delay_reaches_pending(void **state) {
+    (void)state;
+    make_job(J1, "active", ACTIVE, "1");
+    REFUSED_FOR(PENDING, DELAYER, DELAY(J1, "3", "at", "5"));
+    REFUSED_FOR(PENDING, DELAYER "%R~" PENDING, DELAY(J1, "3", "at", "5"));
+    REFUSED_FOR(PENDING, DELAYER "%W~" PENDING, DELAY(J1, "3", "at", "5"));
+    REFUSED_FOR(PENDING, DELAYER, DELAY(J1, "9", "at", "5"));
+    VALUE_REFUSED(KIND, DELAYER, DELAY(USER, "3", "at", "5"));
+    VALUE_REFUSED(MODE, DELAYER, DELAY(J1, "3", "on", "5"));
+    VALUE_REFUSED(IN_MS, DELAYER, DELAY(J1, "3", "in", "x"));
+    run(client, "DEL", ROW(J1), NULL);
+    REFUSED_FOR(PENDING, DELAYER, DELAY(J1, "3", "at", "5"));
+    make_job(J1, "active", ACTIVE, "1");
+    ALLOWED("1", DELAYER "~" PENDING, DELAY(J1, "3", "at", "5"));
+}
+
+#define EXTENDER CORE "~" ACTIVE " ~" BASE " "
+
+static void a_batch_reaches_each_row(void **state) {
+    (void)state;
+    make_job(J1, "active", ACTIVE, "1");
+    make_job(J2, "active", ACTIVE, "2");
+    REFUSED_FOR(ROW(J2), EXTENDER "~" ROW(J1), EXTENDS("1000", J1, "3", J2, "3"));
+    REFUSED_FOR(ROW(J1), EXTENDER "~" ROW(J2), EXTENDS("1000", J1, "3", J2, "3"));
+    REFUSED_FOR(ROW(J2), EXTENDER "~" ROW(J1) " %R~" ROW(J2), EXTENDS("1000", J1, "3", J2, "3"));
+    REFUSED_FOR(ROW(J2), EXTENDER "~" ROW(J1) " %W~" ROW(J2), EXTENDS("1000", J1, "3", J2, "3"));
+    /* whether a row is there, or its token right, is not a stranger's to learn */
+    REFUSED_FOR(ROW(J3), EXTENDER "~" ROW(J1), EXTENDS("1000", J1, "3", J3, "3"));
+    REFUSED_FOR(ROW(J2), EXTENDER "~" ROW(J1), EXTENDS("1000", J1, "9", J2, "9"));
+    VALUE_REFUSED(LEASE_MS, EXTENDER, EXTENDS("0", J1, "3"));
+    make_typed(ACTIVE, "string");
+    REFUSED_FOR(ROW(J2), EXTENDER "~" ROW(J1), EXTENDS("1000", J1, "3", J2, "3"));
+    run(client, "DEL", ACTIVE, NULL);
+    run(client, "ZADD", ACTIVE, "1", J1, NULL);
+    ALLOWED("[\"" J2 "\"]", EXTENDER "~" ROW("*"), EXTENDS("1000", J1, "3", J2, "3"));
+}
+
+#define PROMOTER CORE "~" SCHEDULE " ~" PENDING " ~" BASE " "
+
+static void a_promotion_reaches_the_rows(void **state) {
+    (void)state;
+    make_job(J1, "scheduled", SCHEDULE, "1");
+    make_job(J2, "scheduled", SCHEDULE, "2");
+    REFUSED_FOR(ROW(J1), PROMOTER, PROMOTE("10"));
+    REFUSED_FOR(ROW(J1), PROMOTER "%R~" ROW("*"), PROMOTE("10"));
+    REFUSED_FOR(ROW(J2), PROMOTER "~" ROW(J1), PROMOTE("10"));
+    VALUE_REFUSED(LIMIT, PROMOTER, PROMOTE("0"));
+    /* an orphan's row is reached, too */
+    run(client, "ZADD", SCHEDULE, "0", J3, NULL);
+    REFUSED_FOR(ROW(J3), PROMOTER "~" ROW(J1) " ~" ROW(J2), PROMOTE("10"));
+    run(client, "ZREM", SCHEDULE, J3, NULL);
+    /* rows behind the limit are not looked at; nor are those that are not due */
+    ALLOWED("1", PROMOTER "~" ROW(J1), PROMOTE("1"));
+    run(client, "ZADD", SCHEDULE, AT_MAX, J2, NULL);
+    ALLOWED("0", PROMOTER, PROMOTE("10"));
+}
+
+#define SWEEPER CORE "~" ACTIVE " ~" PENDING " ~" DEAD " ~" BASE " "
+
+static void a_sweep_reaches_counter_and_rows(void **state) {
+    (void)state;
+    make_job(J1, "active", ACTIVE, "1");
+    make_job(J2, "active", ACTIVE, "2");
+    REFUSED_FOR(FAILED, SWEEPER "~" ROW("*"), STALLED_CHECK("9", "10"));
+    REFUSED_FOR(FAILED, SWEEPER "~" ROW("*") " %R~" FAILED, STALLED_CHECK("9", "10"));
+    REFUSED_FOR(FAILED, SWEEPER, STALLED_CHECK("9", "10"));
+    REFUSED_FOR(ROW(J1), SWEEPER "~" FAILED, STALLED_CHECK("9", "10"));
+    REFUSED_FOR(ROW(J2), SWEEPER "~" FAILED " ~" ROW(J1), STALLED_CHECK("1", "10"));
+    REFUSED_FOR(ROW(J2), SWEEPER "~" FAILED " ~" ROW(J1) " %W~" ROW(J2), STALLED_CHECK("1", "10"));
+    VALUE_REFUSED(MAX_STALLED, SWEEPER, STALLED_CHECK("0", "10"));
+    VALUE_REFUSED(LIMIT, SWEEPER, STALLED_CHECK("1", "0"));
+    ALLOWED("[[\"" J1 "\"], []]", SWEEPER "~" FAILED " ~" ROW(J1), STALLED_CHECK("9", "1"));
+    /* the right to the counter is asked for also when nothing lapsed */
+    run(client, "DEL", ACTIVE, NULL);
+    REFUSED_FOR(FAILED, SWEEPER, STALLED_CHECK("9", "10"));
+    /* and before the type of active */
+    make_typed(ACTIVE, "string");
+    REFUSED_FOR(FAILED, SWEEPER, STALLED_CHECK("9", "10"));
+}
+
+/* The others need no key beyond the declared ones and the fence. */
+static void the_others_reach_nothing(void **state) {
+    (void)state;
+    ALLOWED("1", CORE "~" SCHEDULE " ~" ROW(J1), SCHEDULE_JOB(J1, "p", "at", "5"));
+    ALLOWED("1", CORE "~" SCHEDULE " ~" ROW(J1), RESCHEDULE(J1, "at", "6"));
+    make_job(J2, "active", ACTIVE, "1");
+    ALLOWED("1", CORE "~" ACTIVE " ~" ROW(J2), EXTEND(J2, "3", "60000"));
+    ALLOWED("1", CORE "~" ACTIVE " ~" PENDING " ~" ROW(J2), REQUEUE(J2, "3"));
+    make_job(J3, "dead", DEAD, "0");
+    ALLOWED("1", CORE "~" DEAD " ~" PENDING " ~" ROW(J3), REPROCESS(J3));
+}
+
+/* One selector must cover declared and reached keys together (from 9.1 on, where it can be asked).
+ */
+static void rights_of_two_selectors_are_not_added_up(void **state) {
+    char release[64];
+    (void)state;
+    (void)get_info(release, sizeof(release), server.admin, "server", "valkey_version");
+    if (strncmp(release, "9.0.", 4) == 0) {
+        skip();
+    }
+    make_job(J1, "active", ACTIVE, "1");
+    REFUSED_FOR(PENDING, FAILER "(+@emq ~" PENDING " ~" FAILED ")", FAIL(J1, "3", "0", "1", "e"));
+    REFUSED_FOR(PENDING, DELAYER "(+@emq ~" PENDING ")", DELAY(J1, "3", "at", "5"));
+    REFUSED_FOR(ROW(J1), EXTENDER "(+@emq ~" ROW("*") ")", EXTENDS("1000", J1, "3"));
+    REFUSED_FOR(FAILED, SWEEPER "(+@emq ~" FAILED " ~" ROW("*") ")", STALLED_CHECK("9", "1"));
+    ALLOWED("[[\"" J1 "\"], []]", "(~x) (" WORKER ")", STALLED_CHECK("9", "1"));
+}
+
+static void a_script_has_its_callers_rights(void **state) {
+    char object[256];
+    (void)state;
+    make_job(J1, "scheduled", SCHEDULE, "1");
+    redisContext *user = server_connect_as(&server, "tester", PROMOTER "+eval +multi +exec");
+    EXPECT(user, NO_KEY, "EVAL",
+           "return redis.pcall('EMQ.PROMOTE', 3, KEYS[1], KEYS[2], KEYS[3], 10)", "3", SCHEDULE,
+           PENDING, BASE);
+    assert_int_equal(read_acl_log(object, sizeof(object)), 1);
+    EXPECT_TEXT(object, ROW(J1));
+    EXPECT(user, "+OK", "MULTI");
+    EXPECT(user, "+QUEUED", PROMOTE("10"));
+    EXPECT(user, "[" NO_KEY "]", "EXEC");
+    FIELD(J1, "state", "\"scheduled\"");
+    redisFree(user);
+}
+
+static void the_category_holds_the_verbs(void **state) {
+    (void)state;
+    for (int i = 0; i < CORE_VERBS; i++) {
+        char want[160];
+        redisContext *user = server_connect_as(&server, "tester", "allkeys +@all -@emq");
+        (void)snprintf(want, sizeof(want),
+                       "-NOPERM User tester has no permissions to run the '%s' command",
+                       core_verbs[i].name);
+        CORE_UNCHANGED(user, want, &core_verbs[i], -1, "");
+        redisFree(user);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_worker_works_with_the_documented_rights),
+        TEST(declared_keys_are_the_servers_to_check),
+        TEST(the_fence_is_read_as_the_caller),
+        TEST(a_failure_reaches_pending_and_the_counter),
+        TEST(a_delay_reaches_pending),
+        TEST(a_batch_reaches_each_row),
+        TEST(a_promotion_reaches_the_rows),
+        TEST(a_sweep_reaches_counter_and_rows),
+        TEST(the_others_reach_nothing),
+        TEST(rights_of_two_selectors_are_not_added_up),
+        TEST(a_script_has_its_callers_rights),
+        TEST(the_category_holds_the_verbs),
+    };
+    return RUN_SERVER_TESTS("core_acl", tests, start_server, stop_server);
+}
