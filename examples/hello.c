@@ -14,7 +14,8 @@ int main(void) {
     result = result ? result : emq_enqueue(&id, client, "greetings", "hello", 5);
     result = result ? result : emq_claim(&job, client, "greetings", 30000);
     if (result == EMQ_OK) {
-        printf("%s: %s\n", id.text, (const char *)emq_job_get_payload(job, NULL));
+        printf("%s: %s\n", emq_job_get_lease(job)->id.text,
+               (const char *)emq_job_get_payload(job, NULL));
         result = emq_complete(client, emq_job_get_lease(job));
     }
     if (result != EMQ_OK) {
