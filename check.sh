@@ -20,7 +20,7 @@ Configurations:
 
   --quick       gcc alone, without formatting and static analysis
   --only NAME   this configuration (may be repeated); clang, tsan and hiredis1 need gcc's module
-  --list        list the tests and run none
+  --list        build, list the tests and run none
   -R PATTERN    run the tests whose names match (a ctest pattern)
 
 Build trees are below ${EMQ_BUILD_DIR:-build}. Exit status: 0 all passed; 1 something could not be
@@ -63,7 +63,7 @@ while (($# > 0)); do
         shift
         ;;
     *)
-        usage >&2
+        printf 'check: unknown option: %s (see --help)\n' "$1" >&2
         exit 2
         ;;
     esac

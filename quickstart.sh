@@ -111,7 +111,7 @@ read_arguments() {
 
 choose_folder() {
     local name=$1
-    [[ -n $name ]] || fail "DIR is empty (see --help)" 2
+    [[ -n $name ]] || fail "DIR is an empty string (see --help)" 2
     [[ $name == /* ]] || name=./$name
     [[ -e $name ]] || fail "no such folder: $1" 2
     [[ -d $name ]] || fail "not a folder: $1" 2

@@ -15,14 +15,17 @@ native / script. Every round checks that each job was completed once.
 
   --jobs N       jobs of a round, 1000 to 5000000
   --rounds N     rounds, 1 to 100
-  --module FILE  the built module (default build/gcc/module/emq.so)
+  --module FILE  the built module (default: that of ./check.sh or of the README's build)
 TEXT
 }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=200000
 rounds=5
-module=$root/build/gcc/module/emq.so
+module=
+for built in "$root/build/gcc/module/emq.so" "$root/build/release/module/emq.so"; do
+    [[ -n $module || ! -f $built ]] || module=$built
+done
 
 fail() {
     printf 'bench: %s\n' "$1" >&2
@@ -54,7 +57,7 @@ while (($# > 0)); do
         ;;
     esac
 done
-[[ -f $module ]] || fail "no module at $module: run ./check.sh --quick first, or give --module FILE"
+[[ -f $module ]] || fail "no module${module:+ at $module}: build it (README.md), or give --module FILE"
 
 server_bin=$("$root/tools/get-valkey.sh" --print server)
 cli_bin=$("$root/tools/get-valkey.sh" --print cli)

@@ -16,7 +16,8 @@ int emq_decode_error(const redisReply *reply, emq_text *error) {
 
 int emq_decode_verb_error(const redisReply *reply, emq_text *error) {
     if (emq_error_is_unknown_command(reply->str, reply->len)) {
-        return emq_fail(error, EMQ_EMODULE, "the server has no EMQ module: %.*s",
+        return emq_fail(error, EMQ_EMODULE,
+                        "the server has no EMQ module: load it with loadmodule (%.*s)",
                         emq_quote_length(reply->len), reply->str);
     }
     return emq_decode_error(reply, error);

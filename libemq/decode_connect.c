@@ -56,8 +56,9 @@ int emq_decode_fence(const redisReply *reply, emq_text *error) {
         return emq_decode_error(reply, error);
     }
     if (reply != NULL && reply->type == REDIS_REPLY_NIL) {
-        return emq_fail(error, EMQ_EFENCE_ABSENT, "expected %s but %s is absent", EMQ_WIRE,
-                        EMQ_FENCE_KEY);
+        return emq_fail(error, EMQ_EFENCE_ABSENT,
+                        "expected %s but %s is absent: an administrator runs EMQ.INSTALL 1 %s once",
+                        EMQ_WIRE, EMQ_FENCE_KEY, EMQ_FENCE_KEY);
     }
     if (reply == NULL || reply->type != REDIS_REPLY_STRING) {
         return emq_decode_surprise(get_fence, "a string or nil", error);

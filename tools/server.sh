@@ -15,7 +15,7 @@ Usage: tools/server.sh start [--module FILE] [--dir DIR] [--flavour plain|asan] 
 start   runs a server with the recommended configuration (tools/valkey.conf) and prints dir=, socket=,
         port=, pid=, log= and cli=. It listens on 127.0.0.1 and the socket only.
   --module FILE      load this emq.so, and install the fence
-  --dir DIR          use this folder; one that a `stop --keep` left starts again on its data, port and
+  --dir DIR          use this folder, new or empty; one that a `stop --keep` left starts again on its data, port and
                      configuration (other options are not needed then)
   --flavour F        plain (default) or asan; see tools/get-valkey.sh
   --no-fence         do not run EMQ.INSTALL
@@ -148,9 +148,12 @@ start() {
         esac
         shift
     done
+    [[ $flavour == plain || $flavour == asan ]] || fail "the flavour is plain or asan, not $flavour" 2
     if [[ -n $dir ]]; then
         mkdir -p -- "$dir"
         dir=$(realpath -e -- "$dir")
+        # stop removes the folder: it must not hold anything of somebody else's
+        [[ -f $dir/facts || -z $(ls -A -- "$dir") ]] || fail "$dir is not empty, and no server's folder" 2
     else
         dir=$(mktemp -d "${TMPDIR:-/tmp}/emq-XXXXXX")
         own_dir=$dir

@@ -128,7 +128,7 @@ EMQ_API int emq_enqueue(emq_id *id, emq_client *client, const char *queue, const
  * @param lease_ms how long the job is yours, by the server's clock, 1 to 2147483647 milliseconds.
  * @return 0; EMQ_EMPTY (nothing pending, or the queue is paused); EMQ_EINVAL; EMQ_EQUEUE;
  *         EMQ_ECLOSED; EMQ_ECONNECT (nothing was done, as for emq_enqueue); EMQ_ETIMEOUT and
- *         EMQ_ECONNLOST (a job may have been leased: it comes back when that lease lapses); the
+ *         EMQ_ECONNLOST (a job may have been leased: a sweep brings it back after that lease); the
  *         server's refusals; EMQ_EPROTOCOL; EMQ_ENOMEM; EMQ_ESYSTEM. Since 0.1.0.
  */
 EMQ_API int emq_claim(emq_job **out, emq_client *client, const char *queue, uint32_t lease_ms);

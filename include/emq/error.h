@@ -46,7 +46,7 @@ typedef enum emq_class {
     EMQ_RESULT(EKIND, -7, USAGE, "the id has another namespace than this verb takes")              \
     EMQ_RESULT(EKEY, -8, USAGE, "not a key of an EMQ queue")                                       \
     EMQ_RESULT(ETOOBIG, -9, USAGE, "the payload is larger than max_payload")                       \
-    EMQ_RESULT(EFORBIDDEN, -10, USAGE, "this command is not sent: no scripts, no MULTI")           \
+    EMQ_RESULT(EFORBIDDEN, -10, USAGE, "not sent: a script, MULTI, or it changes the connection")  \
     EMQ_RESULT(ECLOSED, -11, USAGE, "the connection is closed; reconnect first")                   \
     EMQ_RESULT(ERESOLVE, -20, RETRYABLE, "the host name could not be resolved")                    \
     EMQ_RESULT(ECONNECT, -21, RETRYABLE, "the connection was refused or failed")                   \

@@ -53,7 +53,8 @@ EMQ_API const void *emq_job_get_payload(const emq_job *job, size_t *n);
 EMQ_API int64_t emq_job_get_attempts(const emq_job *job);
 
 /**
- * Frees a job. Its lease is not given back: settle it first, or it lapses by itself.
+ * Frees a job. Its lease is not given back: settle it first, or a sweep
+ * (EMQ.STALLED.CHECK) takes it back once it has lapsed.
  *
  * @param job a claimed job, or NULL. Since 0.1.0.
  */

@@ -55,8 +55,15 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig:$PKG_CONFIG_PATH
 libraries=$(pkg-config --variable=libdir hiredis)
 export LD_LIBRARY_PATH=$prefix/lib:$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
+# The module as it is installed, where this build tree has one.
+module=${EMQ_MODULE:?run the tests through ctest}
+if [[ $module == "${EMQ_BUILD_DIR:?run the tests through ctest}"/* ]]; then
+    quietly cmake --install "$EMQ_BUILD_DIR" --prefix "$scratch/whole"
+    module=$(find "$scratch/whole" -path '*/valkey/modules/emq.so')
+    [[ -n $module ]] || fail 'not installed: valkey/modules/emq.so'
+fi
 facts=$("$source_dir/tools/server.sh" start --dir "$scratch/server" \
-    --flavour "${EMQ_SERVER_FLAVOUR:-plain}" --module "${EMQ_MODULE:?run the tests through ctest}")
+    --flavour "${EMQ_SERVER_FLAVOUR:-plain}" --module "$module")
 EMQ_PORT=$(sed -n 's/^port=//p' <<<"$facts")
 export EMQ_PORT
 
