@@ -35,7 +35,8 @@ typedef struct sweep {
 static void drop(sweep *s, ValkeyModuleString *id) {
     if (s->dropped_count == s->dropped_capacity) {
         s->dropped_capacity = s->dropped_capacity == 0 ? 16 : 2 * s->dropped_capacity;
-        s->dropped = ValkeyModule_Realloc(s->dropped, s->dropped_capacity * sizeof(*s->dropped));
+        s->dropped =
+            ValkeyModule_Realloc(s->dropped, s->dropped_capacity * sizeof(ValkeyModuleString *));
     }
     s->dropped[s->dropped_count++] = id;
 }
