@@ -1,41 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The differential harness: one step of a job's life, run twice in one transaction. The reference
- * script works on the queue `lua`, the native verb on the queue `emq-n`, both with the same tail;
- * the transaction also reads TIME, so that both see one clock and deadlines must be equal to the
- * millisecond. Afterwards replies and keys are compared, the queue's name taken out.
+/* Runs cases: the same steps on two queues of one scratch server, the reference scripts on one and
+ * the native verbs on the other, and compares after every step. */
+#ifndef EMQ_TESTS_HARNESS_H
+#define EMQ_TESTS_HARNESS_H
+
+#include "compare.h"
+#include "line.h"
+
+/* The lines of a case stand one below the other. Beside those of line.h:
  *
- * A step is a text: the script's name and its values, separated by spaces (`retry A 1 0 3 boom`),
- * where A to H stand for job ids. `reschedule` and `requeue` have no script and run on the native
- * side alone. Or `!COMMAND key word…` to change both queues by hand (the key is written without the
- * queue's base); or `wait MS` until the server's clock has gone on by more than that. */
-#ifndef EMQ_TESTS_DIFF_HARNESS_H
-#define EMQ_TESTS_DIFF_HARNESS_H
+ *   wait              until the server's time has passed every deadline of the step before
+ *   restart           of the server, on its AOF
+ *   epoch J1 <text>   another server process gave the lease of J1 (native side only: a declared
+ *                     field)
+ */
+typedef struct diff_case {
+    const char *name;
+    const char *lines;
+} diff_case;
 
-#include "expect.h"
+/* What differs by design after the last step of a case. A NULL: nothing there. */
+typedef struct delta {
+    const char *name;  /* the case */
+    const char *where; /* `reply`, or a path */
+    const char *reference;
+    const char *native;
+} delta;
 
-extern test_server diff_server;
+extern const diff_case diff_cases[];
+extern const delta deltas[];
 
-int diff_start(void **state);
-int diff_stop(void **state);
+/* The two sides' calls are apart, each with its own window of time; or together in one MULTI/EXEC
+ * with a TIME, so that all scores must be equal. */
+typedef enum diff_mode { APART, TOGETHER } diff_mode;
 
-/* Empties both queues. */
-void diff_clear(void);
+extern test_server server;
 
-/* What the two sides answered (NULL where a side had nothing to run) and hold after a step; freed
- * by diff_result_free. The native state is without the two declared fields, lease_epoch and
- * failures, whose values were checked. */
-typedef struct diff_result {
-    char *script_reply;
-    char *native_reply;
-    char *script_state;
-    char *native_state;
-    long long now_ms; /* the server's time in the step */
-} diff_result;
+/* Runs one case on new queues; fails the test when something differs that is not declared, or does
+ * not differ that is. */
+void run_case(const diff_case *one, diff_mode mode);
 
-diff_result diff_step(const char *step);
-void diff_result_free(diff_result *result);
+/* Reads the server's AOF from the start; answers the number of records, and in *emq of those whose
+ * command is an EMQ verb. */
+long long count_records(test_server *of, long long *emq);
 
-/* The full job id of a letter. */
-const char *diff_id(char letter);
+/* The server's run_id. */
+const char *get_run_id(char out[64]);
 
 #endif

@@ -1,76 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model of the job core: a few jobs, each in one state, and the rules of docs/protocol.md. It
- * predicts the native reply and the whole state after every operation, and tells where the
- * reference script is known to do something else. A job is in exactly one set by construction: the
- * keys must agree. */
-#ifndef EMQ_TESTS_DIFF_MODEL_H
-#define EMQ_TESTS_DIFF_MODEL_H
+/* An executable model of one queue: it predicts the reply and the whole state for every operation
+ * of the fourteen verbs, written from the protocol and not from the module. It knows types, so that
+ * damage made by hand is part of it.
+ *
+ * Texts are those of snapshot.h: bytes outside of printable ASCII read \xNN. */
+#ifndef EMQ_TESTS_MODEL_H
+#define EMQ_TESTS_MODEL_H
 
-#define MODEL_JOBS 8
-#define MODEL_TEXT_MAX 4096
+#include "line.h"
+#include "snapshot.h"
 
-typedef enum model_state {
-    MODEL_GONE,
-    MODEL_PENDING,
-    MODEL_ACTIVE,
-    MODEL_SCHEDULED,
-    MODEL_DEAD
-} model_state;
+#define MODEL_KEYS_MAX 64
+#define MODEL_PAIRS_MAX 48
+#define MODEL_NAME_MAX 64
+#define MODEL_VALUE_MAX 160
 
-typedef struct model_job {
-    model_state state;
-    long long attempts;
-    long long failures;
-    long long stalled;
-    const char *last_error; /* NULL: none */
-    int has_epoch;
+typedef enum model_type { MODEL_STRING, MODEL_HASH, MODEL_ZSET, MODEL_LIST } model_type;
+
+/* A field with its value, a member with its score, or an element (of a list) or value (of a
+ * string). */
+typedef struct model_pair {
+    char name[MODEL_NAME_MAX];
+    char value[MODEL_VALUE_MAX];
     long long score;
-} model_job;
+} model_pair;
+
+typedef struct model_key {
+    char name[MODEL_NAME_MAX]; /* behind the base; "": unused */
+    model_type type;
+    int count;
+    model_pair pairs[MODEL_PAIRS_MAX]; /* a sorted set's are in order */
+} model_key;
 
 typedef struct model {
-    model_job jobs[MODEL_JOBS];
-    long long completed;
-    long long failed;
+    model_key keys[MODEL_KEYS_MAX];
+    char run_id[64];
 } model;
 
-typedef enum model_verb {
-    MODEL_ENQUEUE,
-    MODEL_SCHEDULE,
-    MODEL_CLAIM,
-    MODEL_EXTEND,
-    MODEL_EXTENDS,
-    MODEL_COMPLETE,
-    MODEL_RETRY,
-    MODEL_DELAY,
-    MODEL_PROMOTE,
-    MODEL_RESCHEDULE,
-    MODEL_REPROCESS,
-    MODEL_REQUEUE,
-    MODEL_STALLED,
-    MODEL_VERBS
-} model_verb;
+/* An empty queue on the server with this run_id. */
+void model_init(model *m, const char *run_id);
 
-/* An operation; only the fields that the verb takes are looked at. */
-typedef struct model_operation {
-    model_verb verb;
-    int job;
-    long long token;
-    long long ms;  /* lease, time or delay */
-    int is_at;     /* ms is a time, not a while */
-    long long max; /* failures or stalls */
-    long long limit;
-} model_operation;
+/* Runs a verb at a time, while writes are paused or not. The reply, as reply_to_text writes it; the
+ * caller frees it. */
+char *model_call(model *m, const diff_verb *verb, const words *line, long long now,
+                 int writes_paused);
 
-/* The operation as a step of the harness. */
-void model_write_step(char *out, const model_operation *operation);
+/* Runs one of the plain commands HSET, HDEL, DEL, ZADD, ZREM, SET, RPUSH (behind `!`); what the
+ * server refuses for its type does nothing. */
+void model_plain(model *m, const words *line);
 
-/* Whether the reference does something else here by design (or has no script for the verb). */
-int model_script_deviates(const model *m, const model_operation *operation);
+/* The state as a snapshot. */
+void model_state(snapshot *out, const model *m);
 
-/* Carries the operation out at this server time and writes the reply, as expect.h writes it. */
-void model_apply(model *m, const model_operation *operation, long long now_ms, char *reply);
+/* What the reference is known to do otherwise in this step, before it runs; NULL when it must do
+ * the same. `reply` is what the model predicts. */
+const char *model_deviation(const model *m, const diff_verb *verb, const words *line, long long now,
+                            const char *reply);
 
-/* The state, as the harness writes it. */
-void model_write_state(char *out, const model *m);
+/* For a queue that nobody damaged: NULL, or the invariant that does not hold. */
+const char *model_find_broken_invariant(const model *m);
+
+/* Look-ups for tests: NULL when there is none. */
+const model_key *model_find(const model *m, const char *name);
+const char *model_field(const model *m, const char *key, const char *field);
+int model_is_member(const model *m, const char *set, const char *id);
 
 #endif

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The scripted twin of EMQ.FAIL: KEYS active schedule dead row base, ARGV id token delay_ms max error.
--- Its budget counts claims.
+-- The scripted twin of EMQ.FAIL: KEYS active schedule dead row base, ARGV id token delay_ms
+-- max_failures error.
 local attempts = redis.call('HGET', KEYS[4], 'attempts')
 if not attempts then
     return redis.error_reply('EMQSTALE job gone')
@@ -19,7 +19,7 @@ if tonumber(attempts) >= tonumber(ARGV[4]) then
     return 'dead'
 end
 local time = redis.call('TIME')
-local due = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
+local score = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
 redis.call('HSET', KEYS[4], 'state', 'scheduled')
-redis.call('ZADD', KEYS[2], string.format('%.0f', due), ARGV[1])
+redis.call('ZADD', KEYS[2], string.format('%.0f', score), ARGV[1])
 return 'scheduled'

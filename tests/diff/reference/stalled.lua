@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The scripted twin of EMQ.STALLED.CHECK: KEYS active pending dead base, ARGV max_stalled limit.
 local time = redis.call('TIME')
-local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-local lapsed = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[2])
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now), 'LIMIT', 0,
+                       ARGV[2])
 local recovered, dead = {}, {}
-for _, id in ipairs(lapsed) do
+for _, id in ipairs(due) do
     local row = KEYS[4] .. 'job:' .. id
     redis.call('ZREM', KEYS[1], id)
     if redis.call('HINCRBY', row, 'stalled', 1) >= tonumber(ARGV[1]) then
