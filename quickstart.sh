@@ -329,6 +329,8 @@ read_counts() {
         >"$work/counts" 2>"$work/counts.log" &
     wait "$!" || return 1
     read_facts "$work/counts"
+    # a file that a full disk has cut short is no answer
+    [[ -n ${facts[pending]:-} && -n ${facts[active]:-} && -n ${facts[completed]:-} ]]
 }
 
 progress() {
@@ -505,7 +507,7 @@ report() {
     read_counts || {
         show_logs
         tail -n 5 "${facts[log]}" >&2 || true
-        fail "the server no longer answers"
+        fail "the server no longer answers, or the disk of $work is full"
     }
     step kill "$repository/examples/merge.sh" "$work/out"
     local found=${facts[files]:-0} lines failures

@@ -76,5 +76,9 @@ int main(int argc, char **argv) {
         return EXIT_USAGE;
     }
     int status = session_open(&s) == EMQ_OK ? print_counts(&s) : EXIT_GAVE_UP;
+    if (fflush(stdout) != 0 || ferror(stdout)) { /* a full disk must not pass for an answer */
+        perror("counts: standard output");
+        status = EXIT_GAVE_UP;
+    }
     return session_close(&s, status);
 }

@@ -220,7 +220,7 @@ static int install(emq_connection *connection, const emq_settings *settings, emq
 
 int emq_install(const emq_client_options *options, char *error, size_t cap) {
     emq_settings settings;
-    emq_connection connection = {NULL, 0};
+    emq_connection connection = {.context = NULL};
     emq_text text;
     if (error == NULL && cap > 0) {
         return EMQ_EINVAL;

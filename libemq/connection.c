@@ -53,7 +53,8 @@ int emq_connection_open(emq_connection *connection, const emq_endpoint *endpoint
         return emq_fail_plain(error, EMQ_ENOMEM);
     }
     context->flags &= ~REDIS_BLOCK;
-    *connection = (emq_connection){context, 1};
+    *connection = (emq_connection){.context = context, .is_fresh = 1};
+    emq_limits_set(&connection->limits, context->reader);
     return EMQ_OK;
 }
 
@@ -90,7 +91,10 @@ static int fail_context(const exchange *x) {
     case REDIS_ERR_PROTOCOL:
         return emq_fail(x->error, EMQ_EPROTOCOL, "%s", x->context->errstr);
     case REDIS_ERR_OOM:
-        return emq_fail_plain(x->error, EMQ_ENOMEM);
+        return emq_limits_exceeded(x->context->reader)
+                   ? emq_fail(x->error, EMQ_EPROTOCOL, "the peer announced more than %d elements",
+                              EMQ_ELEMENTS_MAX)
+                   : emq_fail_plain(x->error, EMQ_ENOMEM);
     default:
         return fail_lost(x);
     }

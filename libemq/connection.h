@@ -12,11 +12,13 @@
 
 #include "deadline.h"
 #include "dial.h"
+#include "reply_limits.h"
 #include "text.h"
 
 typedef struct emq_connection {
     redisContext *context; /* NULL when closed */
     int is_fresh;          /* nothing was sent on it yet */
+    emq_limits limits;     /* of the replies; must stay where it is while the context lives */
 } emq_connection;
 
 /* 0; EMQ_ERESOLVE; EMQ_ECONNECT; EMQ_ETIMEOUT; EMQ_ENOMEM; EMQ_ESYSTEM. */

@@ -37,6 +37,8 @@ static void each_bad_version_has_its_error(void **state) {
         {"*1\r\n*2\r\n$4\r\nwire\r\n" PEER_WIRE, EMQ_EPROTOCOL, "pairs"},
         {"*0\r\n", EMQ_EPROTOCOL, "lacks the fact wire"},
         {"+OK\r\n", EMQ_EPROTOCOL, "pairs"},
+        {"*2147483647\r\n", EMQ_EPROTOCOL, "elements"},
+        {"*2\r\n*2\r\n*1048577\r\n", EMQ_EPROTOCOL, "elements"},
         {"-NOPERM User x has no permissions to run the 'emq.version' command\r\n", EMQ_ENOPERM,
          "emq.version"},
         {"-LOADING Valkey is loading the dataset in memory\r\n", EMQ_ELOADING, "LOADING"},

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limit on arrays: hiredis's own functions, with a check before an array is made. */
+#include "reply_limits.h"
+
+static void *create_array(const redisReadTask *task, emq_element_count elements) {
+    emq_limits *limits = task->privdata;
+    if (elements > EMQ_ELEMENTS_MAX) {
+        limits->is_exceeded = 1;
+        return NULL;
+    }
+    return limits->create_array(task, elements);
+}
+
+void emq_limits_set(emq_limits *limits, redisReader *reader) {
+    limits->functions = *reader->fn;
+    limits->create_array = limits->functions.createArray;
+    limits->functions.createArray = create_array;
+    limits->is_exceeded = 0;
+    reader->fn = &limits->functions;
+    reader->privdata = limits;
+}
+
+int emq_limits_exceeded(const redisReader *reader) {
+    const emq_limits *limits = reader->privdata;
+    return limits->is_exceeded;
+}
