@@ -179,6 +179,7 @@ static void make_row_damage(generator *g, char *out, const model *m) {
     (void)pick_id(g, id, m, PICK(g, sets));
     switch (below(g, 8)) {
     case 0:
+    case 4:
         (void)snprintf(out, SEQUENCE_LINE_MAX, "! DEL @job:%s", id);
         break;
     case 1:

@@ -58,6 +58,7 @@ static const specification specifications[] = {
      STILL_SCHEDULED},
     {SCHEDULED "reschedule J1 at 9007199254740992",
      "-ERR EMQ at ms must be an integer from 0 to 9007199254740991", STILL_SCHEDULED},
+    {"reschedule J1 until 5", "-ERR EMQ mode must be at or in", ""},
     {"reschedule J1 at 5", "-1", ""},
     {SCHEDULED "! HDEL @job:J1 attempts\nreschedule J1 at 5", "-1",
      PAYLOAD "job:J1 hash state = scheduled\nschedule zset J1 = now+3600000\n"},
