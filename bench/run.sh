@@ -6,7 +6,7 @@ set -euo pipefail
 
 usage() {
     cat <<'TEXT'
-Usage: bench/run.sh [--jobs N] [--rounds N] [--module FILE] [--help]
+Usage: bench/run.sh [--jobs N] [--rounds N] [--pending N] [--module FILE] [--help]
 
 Runs enqueue, claim and complete of N jobs (default 200000, 100-byte payload) through the native verbs
 and through the reference Lua scripts, rounds interleaved (default 5), 20 connections 32 deep, AOF off.
@@ -15,6 +15,8 @@ native / script. Every round checks that each job was completed once.
 
   --jobs N       jobs of a round, 1000 to 5000000
   --rounds N     rounds, 1 to 100
+  --pending N    jobs that wait behind those of a round the whole time, up to 5000000 (default none); run it
+                 with 1000 and with 1000000 to see what the depth of a queue costs
   --module FILE  the built module (default: that of ./check.sh or of the README's build)
 TEXT
 }
@@ -22,6 +24,7 @@ TEXT
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=200000
 rounds=5
+pending=0
 module=
 for built in "$root/build/gcc/module/emq.so" "$root/build/release/module/emq.so"; do
     [[ -n $module || ! -f $built ]] || module=$built
@@ -42,11 +45,12 @@ while (($# > 0)); do
         usage
         exit 0
         ;;
-    --jobs | --rounds | --module)
+    --jobs | --rounds | --pending | --module)
         (($# > 1)) || fail "$1 needs a value" 2
         case $1 in
         --jobs) number "$1" "$2" 1000 5000000 && jobs=$2 ;;
         --rounds) number "$1" "$2" 1 100 && rounds=$2 ;;
+        --pending) number "$1" "$2" 1 5000000 && pending=$2 ;;
         --module) module=$2 ;;
         esac
         shift 2
@@ -112,6 +116,13 @@ tail_enqueue=(2 "${queue}job:$id" "${queue}pending" "$id" "$payload")
 tail_claim=(3 "${queue}pending" "${queue}active" "$queue" 3600000)
 tail_complete=(3 "${queue}active" "${queue}job:$id" "$queue" "$id" 1)
 
+# Their ids come after those of a round in byte order: a claim never takes one.
+behind='JOBz__rand_1st__'
+if ((pending > 0)); then
+    "$bench_bin" -s "$socket" -n "$pending" -r "$pending" --sequential -c 20 -P 32 -q EMQ.ENQUEUE 2 \
+        "${queue}job:$behind" "${queue}pending" "$behind" "$payload" >/dev/null
+fi
+
 results=$dir/results
 lifecycle() { # lifecycle SIDE: one line per verb
     local side=$1 verb
@@ -126,15 +137,15 @@ lifecycle() { # lifecycle SIDE: one line per verb
     done
     local completed left
     completed=$(cli HGET "${queue}metrics:completed" count)
-    left=$(cli --raw KEYS "${queue}*" | grep -vc metrics || true)
-    [[ $completed == "$jobs" && $left == 0 ]] ||
-        fail "$side: $completed of $jobs jobs completed, $left keys left"
+    left=$(($(cli ZCARD "${queue}pending") + $(cli EXISTS "${queue}active")))
+    [[ $completed == "$jobs" && $left == "$pending" ]] ||
+        fail "$side: $completed of $jobs jobs completed, $left of $pending left"
     cli DEL "${queue}metrics:completed" >/dev/null
 }
 
-printf 'bench: %s, %s cores, %s, %s jobs, %s rounds, 20 connections 32 deep, AOF off\n' \
+printf 'bench: %s, %s cores, %s, %s jobs, %s rounds, %s pending behind them, 20 connections 32 deep, AOF off\n' \
     "$("$server_bin" --version | sed 's/ sha=.*//')" "$(nproc)" \
-    "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" "$jobs" "$rounds" >&2
+    "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" "$jobs" "$rounds" "$pending" >&2
 for ((round = 1; round <= rounds; round++)); do
     printf 'bench: round %d of %d\n' "$round" "$rounds" >&2
     lifecycle native
