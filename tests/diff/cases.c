@@ -289,6 +289,7 @@ const diff_case diff_cases[] = {
     {"stalled: a row of another state", LAPSED "! HSET @job:J1 state pending\nstalled.check 3 10"},
     {"stalled: a lane row", LAPSED "! HSET @job:J1 group g\nstalled.check 3 10"},
     {"stalled: a count that is none", LAPSED "! HSET @job:J1 stalled x\nstalled.check 3 10"},
+    {"stalled: a count below 0", LAPSED "! HSET @job:J1 stalled -2\nstalled.check 3 10"},
     {"stalled: pending is no sorted set", LAPSED "! SET @pending x\nstalled.check 3 10"},
     {"stalled: dead is no sorted set", LAPSED "! SET @dead x\nstalled.check 1 10"},
     {"stalled: two numbers out of range", LAPSED "stalled.check 0 0"},

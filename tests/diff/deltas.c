@@ -322,6 +322,7 @@ const delta deltas[] = {
     {"stalled: a count that is none", "job:J1 hash stalled", "x", "1"},
     {"stalled: a count that is none", "job:J1 hash state", "active", "pending"},
     {"stalled: a count that is none", "pending zset J1", NULL, "0"},
+    {"stalled: a count below 0", "job:J1 hash stalled", "-1", "1"},
     {"stalled: pending is no sorted set", "active zset J1", NULL, "step 2's now+1"},
     {"stalled: pending is no sorted set", "job:J1 hash stalled", "1", NULL},
     {"stalled: dead is no sorted set", "active zset J1", NULL, "step 2's now+1"},

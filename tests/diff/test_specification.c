@@ -279,6 +279,24 @@ static void requeue_is_as_specified(void **state) {
     check_all("requeue ");
 }
 
+/* In one transaction the time is the same: due means at or before now. */
+static void what_is_due_this_instant_is_promoted(void **state) {
+    (void)state;
+    static const char *const lines[] = {"schedule J1 hello in 0", "promote 10"};
+    run(server.admin, "MULTI", NULL);
+    for (int i = 0; i < 2; i++) {
+        words line;
+        command sent = {0};
+        words_split(&line, lines[i]);
+        build_native(&sent, find_verb(line.word[0]), "emq:{instant}:", &line);
+        redisReply *queued = command_send(server.admin, &sent);
+        assert_int_equal(queued->type, REDIS_REPLY_STATUS);
+        freeReplyObject(queued);
+        command_free(&sent);
+    }
+    EXPECT(server.admin, "[1, 1]", "EXEC");
+}
+
 static void the_aof_holds_no_emq_record(void **state) {
     (void)state;
     long long emq = 0;
@@ -299,6 +317,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reschedule_is_as_specified),
         cmocka_unit_test(requeue_is_as_specified),
+        cmocka_unit_test(what_is_due_this_instant_is_promoted),
         cmocka_unit_test(the_aof_holds_no_emq_record),
         cmocka_unit_test(a_restart_loads_the_same_data),
     };
