@@ -250,7 +250,8 @@ int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count
     return allowed || refuse_keys(call, written, written_count, update);
 }
 
-int emq_refuse_fence(emq_call *call, const char *found, size_t n) {
+/* Refuses with the text for a fence of another wire. */
+static int refuse_fence(emq_call *call, const char *found, size_t n) {
     char refusal[REFUSAL_MAX];
     char shown[FOUND_MAX + 1];
     size_t length = n < FOUND_MAX ? n : FOUND_MAX;
@@ -280,7 +281,7 @@ emq_fence_state emq_read_fence(emq_call *call, emq_ref fence) {
     const char *value = ValkeyModule_StringDMA(key, &length, VALKEYMODULE_READ);
     emq_fence_state state = EMQ_FENCE_RIGHT;
     if (!emq_slice_equal((emq_slice){value, length}, emq_slice_of(EMQ_WIRE))) {
-        (void)emq_refuse_fence(call, value, length);
+        (void)refuse_fence(call, value, length);
         state = EMQ_FENCE_REFUSED;
     }
     ValkeyModule_CloseKey(key);

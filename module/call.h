@@ -97,9 +97,6 @@ int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count
 /* Checks the fence; refuses when it does not hold this wire. */
 int emq_check_fence(emq_call *call);
 
-/* Refuses with the text for a fence of another wire. */
-int emq_refuse_fence(emq_call *call, const char *found, size_t n);
-
 /* What the fence holds: EMQ_FENCE_ABSENT, _RIGHT, or _REFUSED (another value, another type or no
  * right to it; the caller has been answered). */
 typedef enum emq_fence_state {

@@ -88,3 +88,20 @@ void pass_expiry(const char *key) {
         wait_until("the key is past its time", is_past, &e);
     }
 }
+
+int read_acl_log(char *object, size_t cap) {
+    redisReply *reply = call(server.admin, "ACL", "LOG", NULL);
+    int count = (int)reply->elements;
+    object[0] = '\0';
+    for (size_t i = 0; count > 0 && i + 1 < reply->element[0]->elements; i += 2) {
+        redisReply *const *entry = reply->element[0]->element;
+        if (strcmp(entry[i]->str, "object") == 0) {
+            (void)snprintf(object, cap, "%s", entry[i + 1]->str);
+        }
+        if (strcmp(entry[i]->str, "reason") == 0) {
+            assert_string_equal(entry[i + 1]->str, "key");
+        }
+    }
+    freeReplyObject(reply);
+    return count;
+}

@@ -57,6 +57,54 @@ int clean_slate(void **state);
 #define LEASE_MS "-ERR EMQ lease_ms must be an integer from 1 to 2147483647"
 #define NO_KEY "-NOPERM No permissions to access a key"
 
+#define OOM "-OOM command not allowed when used memory > 'maxmemory'."
+
+/* Writes pause inside a transaction, in front of the verb: there the server holds nothing back any
+ * more, and the module's guard is what stands. The one reply of the verb is `want`. */
+#define WHILE_PAUSED(want, ...)                                                                    \
+    do {                                                                                           \
+        char before_[DIGEST_MAX];                                                                  \
+        char after_[DIGEST_MAX];                                                                   \
+        (void)get_digest(before_, &server);                                                        \
+        long long offset_ = get_offset(&server);                                                   \
+        EXPECT(client, "+OK", "MULTI");                                                            \
+        EXPECT(client, "+QUEUED", "CLIENT", "PAUSE", "100000", "WRITE");                           \
+        EXPECT(client, "+QUEUED", __VA_ARGS__);                                                    \
+        EXPECT(client, "[+OK, " want "]", "EXEC");                                                 \
+        assert_int_equal(get_offset(&server), offset_);                                            \
+        EXPECT_TEXT(get_digest(after_, &server), before_);                                         \
+        EXPECT(server.admin, "+OK", "CLIENT", "UNPAUSE");                                          \
+    } while (0)
+
+/* The rights that the documentation gives to a worker. */
+#define WORKER "~emq:{q}:* %R~{emq}:version +@emq -@dangerous"
+
+/* The number of entries in ACL LOG, and the object of the newest, which must be about a key. */
+int read_acl_log(char *object, size_t cap);
+
+/* A user with these rules is refused for this key, and nothing but a log entry is left behind. */
+#define REFUSED_FOR(key, rules, ...)                                                               \
+    do {                                                                                           \
+        char object_[256];                                                                         \
+        redisContext *user_ = server_connect_as(&server, "tester", (rules));                       \
+        run(server.admin, "ACL", "LOG", "RESET", NULL);                                            \
+        expect_unchanged(__FILE__, __LINE__, &server, user_, NO_KEY, __VA_ARGS__,                  \
+                         (const char *)NULL);                                                      \
+        assert_int_equal(read_acl_log(object_, sizeof(object_)), 1);                               \
+        EXPECT_TEXT(object_, (key));                                                               \
+        redisFree(user_);                                                                          \
+    } while (0)
+
+#define ALLOWED(want, rules, ...)                                                                  \
+    do {                                                                                           \
+        char object_[256];                                                                         \
+        redisContext *user_ = server_connect_as(&server, "tester", (rules));                       \
+        run(server.admin, "ACL", "LOG", "RESET", NULL);                                            \
+        expect_reply(__FILE__, __LINE__, user_, (want), __VA_ARGS__, (const char *)NULL);          \
+        assert_int_equal(read_acl_log(object_, sizeof(object_)), 0);                               \
+        redisFree(user_);                                                                          \
+    } while (0)
+
 /* The server's run_id. */
 const char *get_run_id(void);
 

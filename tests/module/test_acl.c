@@ -7,49 +7,6 @@
 
 #include "fixture.h"
 
-#define WORKER "~emq:{q}:* %R~{emq}:version +@emq -@dangerous"
-
-/* The number of entries in ACL LOG, and the object of the newest. */
-static int read_acl_log(char *object, size_t cap) {
-    redisReply *reply = call(server.admin, "ACL", "LOG", NULL);
-    int count = (int)reply->elements;
-    object[0] = '\0';
-    for (size_t i = 0; count > 0 && i + 1 < reply->element[0]->elements; i += 2) {
-        redisReply *const *entry = reply->element[0]->element;
-        if (strcmp(entry[i]->str, "object") == 0) {
-            (void)snprintf(object, cap, "%s", entry[i + 1]->str);
-        }
-        if (strcmp(entry[i]->str, "reason") == 0) {
-            assert_string_equal(entry[i + 1]->str, "key");
-        }
-    }
-    freeReplyObject(reply);
-    return count;
-}
-
-/* A user with these rules is refused for this key, and nothing but a log entry is left behind. */
-#define REFUSED_FOR(key, rules, ...)                                                               \
-    do {                                                                                           \
-        char object_[256];                                                                         \
-        redisContext *user_ = server_connect_as(&server, "tester", (rules));                       \
-        run(server.admin, "ACL", "LOG", "RESET", NULL);                                            \
-        expect_unchanged(__FILE__, __LINE__, &server, user_, NO_KEY, __VA_ARGS__,                  \
-                         (const char *)NULL);                                                      \
-        assert_int_equal(read_acl_log(object_, sizeof(object_)), 1);                               \
-        EXPECT_TEXT(object_, (key));                                                               \
-        redisFree(user_);                                                                          \
-    } while (0)
-
-#define ALLOWED(want, rules, ...)                                                                  \
-    do {                                                                                           \
-        char object_[256];                                                                         \
-        redisContext *user_ = server_connect_as(&server, "tester", (rules));                       \
-        run(server.admin, "ACL", "LOG", "RESET", NULL);                                            \
-        expect_reply(__FILE__, __LINE__, user_, (want), __VA_ARGS__, (const char *)NULL);          \
-        assert_int_equal(read_acl_log(object_, sizeof(object_)), 0);                               \
-        redisFree(user_);                                                                          \
-    } while (0)
-
 static void a_worker_works_with_the_documented_rights(void **state) {
     (void)state;
     redisContext *worker = server_connect_as(&server, "worker", WORKER);

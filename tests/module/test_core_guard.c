@@ -2,25 +2,6 @@
 /* Paused writes and full memory, for the verbs of scheduling, leases, failures and sweeps. */
 #include "core.h"
 
-#define OOM "-OOM command not allowed when used memory > 'maxmemory'."
-
-/* Writes pause inside a transaction, in front of the verb: there the server holds nothing back any
- * more, and the module's guard is what stands. The one reply of the verb is `want`. */
-#define WHILE_PAUSED(want, ...)                                                                    \
-    do {                                                                                           \
-        char before_[DIGEST_MAX];                                                                  \
-        char after_[DIGEST_MAX];                                                                   \
-        (void)get_digest(before_, &server);                                                        \
-        long long offset_ = get_offset(&server);                                                   \
-        EXPECT(client, "+OK", "MULTI");                                                            \
-        EXPECT(client, "+QUEUED", "CLIENT", "PAUSE", "100000", "WRITE");                           \
-        EXPECT(client, "+QUEUED", __VA_ARGS__);                                                    \
-        EXPECT(client, "[+OK, " want "]", "EXEC");                                                 \
-        assert_int_equal(get_offset(&server), offset_);                                            \
-        EXPECT_TEXT(get_digest(after_, &server), before_);                                         \
-        EXPECT(server.admin, "+OK", "CLIENT", "UNPAUSE");                                          \
-    } while (0)
-
 static void paused_writes_refuse_what_would_write(void **state) {
     (void)state;
     WHILE_PAUSED(PAUSED, SCHEDULE_JOB(J1, "p", "at", "5"));
