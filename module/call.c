@@ -78,23 +78,11 @@ int64_t emq_now_ms(void) {
     return ValkeyModule_CachedMicroseconds() / 1000;
 }
 
-/* Values that repeat come in whole groups. */
-static int has_right_value_count(const emq_call *call) {
-    const emq_verb *verb = call->verb;
-    int beyond = call->value_count - verb->value_count;
-    return verb->repeated == 0 ? beyond == 0 : beyond >= 0 && beyond % verb->repeated == 0;
-}
-
 static int refuse_shape(emq_call *call) {
     const emq_verb *verb = call->verb;
     char refusal[REFUSAL_MAX];
     char values[EMQ_WORDS_MAX];
-    if (verb->repeated == 0) {
-        (void)snprintf(values, sizeof(values), "%d", verb->value_count);
-    } else {
-        (void)snprintf(values, sizeof(values), "%d + %dn", verb->value_count - verb->repeated,
-                       verb->repeated);
-    }
+    emq_verb_value_words(values, sizeof(values), verb);
     (void)snprintf(refusal, sizeof(refusal), "ERR EMQ shape %s expects %d keys and %s values",
                    emq_verb_word(verb), verb->key_count, values);
     return emq_refuse(call, refusal);
@@ -105,7 +93,8 @@ static int refuse_shape(emq_call *call) {
 static int check_shape(emq_call *call) {
     char expected[EMQ_DECIMAL_MAX];
     emq_slice count = {expected, emq_decimal_format(expected, call->verb->key_count)};
-    return (emq_slice_equal(emq_text(call->argv[1]), count) && has_right_value_count(call)) ||
+    return (emq_slice_equal(emq_text(call->argv[1]), count) &&
+            emq_verb_takes(call->verb, call->value_count)) ||
            refuse_shape(call);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "verbs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define KEYS(...)                                                                                  \
@@ -11,9 +12,9 @@
     { __VA_ARGS__ }
 #define CAPABILITIES(...)                                                                          \
     { __VA_ARGS__ }
-#define EMQ_VERB(SYMBOL, symbol, name_, family_, key_count_, keys_, value_count_, values_,         \
+#define EMQ_VERB(SYMBOL, symbol, name_, family_, key_count_, keys_, value_count_, values_, least_, \
                  repeated_, flags_, capabilities_, summary_, complexity_, since_)                  \
-    {name_,     family_, key_count_,    keys_,    value_count_, values_,                           \
+    {name_,     family_, key_count_,    keys_,    value_count_, values_, least_,                   \
      repeated_, flags_,  capabilities_, summary_, complexity_,  since_},
 
 const emq_verb emq_verbs[EMQ_VERBS] = {
@@ -26,8 +27,29 @@ const char *emq_verb_word(const emq_verb *verb) {
 
 int emq_verb_arity(const emq_verb *verb) {
     int keys = verb->key_count > 0 ? 1 + verb->key_count : 0;
-    int least = 1 + keys + verb->value_count;
-    return verb->repeated > 0 ? -least : least;
+    int least = 1 + keys + verb->least_values;
+    return verb->repeated > 0 || verb->value_count > verb->least_values ? -least : least;
+}
+
+int emq_verb_takes(const emq_verb *verb, int value_count) {
+    int beyond = value_count - verb->least_values;
+    if (verb->repeated > 0) {
+        return beyond >= 0 && beyond % verb->repeated == 0;
+    }
+    return beyond == 0 || value_count == verb->value_count;
+}
+
+void emq_verb_value_words(char *out, size_t cap, const emq_verb *verb) {
+    int fixed = verb->value_count - verb->repeated;
+    if (verb->repeated > 0 && fixed > 0) {
+        (void)snprintf(out, cap, "%d + %dn", fixed, verb->repeated);
+    } else if (verb->repeated > 0) {
+        (void)snprintf(out, cap, "%dn", verb->repeated);
+    } else if (verb->value_count > verb->least_values) {
+        (void)snprintf(out, cap, "%d or %d", verb->least_values, verb->value_count);
+    } else {
+        (void)snprintf(out, cap, "%d", verb->value_count);
+    }
 }
 
 int emq_verb_find_value(const emq_verb *verb, emq_value_kind kind) {
@@ -61,6 +83,7 @@ size_t emq_verb_flag_words(char *out, size_t cap, const emq_verb *verb) {
         {EMQ_FLAG_WRITE, "write"},       {EMQ_FLAG_READONLY, "readonly"},
         {EMQ_FLAG_DENY_OOM, "deny-oom"}, {EMQ_FLAG_DENY_SCRIPT, "deny-script"},
         {EMQ_FLAG_ADMIN, "admin"},       {EMQ_FLAG_FAST, "fast"},
+        {EMQ_FLAG_BLOCKING, "blocking"},
     };
     size_t used = 0;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -81,7 +104,12 @@ size_t emq_verb_category_words(char *out, size_t cap, const emq_verb *verb) {
     }
     if ((verb->flags & EMQ_FLAG_ADMIN) != 0) {
         used = append_word(out, cap, used, "admin");
+    }
+    if ((verb->flags & (EMQ_FLAG_ADMIN | EMQ_FLAG_DANGEROUS)) != 0) {
         used = append_word(out, cap, used, "dangerous");
+    }
+    if ((verb->flags & EMQ_FLAG_BLOCKING) != 0) {
+        used = append_word(out, cap, used, "blocking");
     }
     used = append_word(out, cap, used, (verb->flags & EMQ_FLAG_FAST) != 0 ? "fast" : "slow");
     return append_word(out, cap, used, EMQ_MODULE_NAME);

@@ -15,6 +15,7 @@
 typedef enum emq_family {
     EMQ_FAMILY_CORE,
     EMQ_FAMILY_ADMIN,
+    EMQ_FAMILY_QUEUE,
 } emq_family;
 
 enum {
@@ -24,6 +25,8 @@ enum {
     EMQ_FLAG_DENY_SCRIPT = 8,
     EMQ_FLAG_ADMIN = 16,
     EMQ_FLAG_FAST = 32,
+    EMQ_FLAG_BLOCKING = 64,
+    EMQ_FLAG_DANGEROUS = 128, /* a category, no flag of the server */
 };
 
 typedef enum emq_verb_symbol {
@@ -40,7 +43,8 @@ typedef struct emq_verb {
     emq_key_kind keys[EMQ_VERB_KEYS_MAX];
     int value_count;
     emq_value_kind values[EMQ_VERB_VALUES_MAX];
-    int repeated; /* the last so many values may come again and again; 0: the count is exact */
+    int least_values; /* those beyond are optional */
+    int repeated;     /* the last so many values may come again and again */
     unsigned flags;
     const char *capabilities[EMQ_VERB_CAPABILITIES_MAX];
     const char *summary;
@@ -56,6 +60,13 @@ const char *emq_verb_word(const emq_verb *verb);
 /* The arity that the server checks: the exact number of arguments, the name included; negative, the
  * least number, where values repeat. */
 int emq_verb_arity(const emq_verb *verb);
+
+/* Tells whether a verb takes this many values. */
+int emq_verb_takes(const emq_verb *verb, int value_count);
+
+/* How many values a verb takes, in words: "2", "2 or 3", "1 + 2n". NUL-terminates within cap, for
+ * which EMQ_WORDS_MAX is enough. */
+void emq_verb_value_words(char *out, size_t cap, const emq_verb *verb);
 
 /* Finds the value of the given kind; returns its index, or -1. */
 int emq_verb_find_value(const emq_verb *verb, emq_value_kind kind);
