@@ -93,16 +93,21 @@ static int judge(emq_call *call, member *m, const ValkeyModuleString *token, emq
     return 1;
 }
 
-/* An id that was completed by an earlier member is gone for a later one. */
+/* An id that an earlier member completed is gone for a later one, whatever its token. */
 static int judge_all(emq_call *call, batch *b, emq_ref active, emq_ref pending) {
     ValkeyModuleDict *done = ValkeyModule_CreateDict(call->ctx);
     int judged = 1;
     for (int i = 0; i < b->count && judged; i++) {
         member *m = &b->members[i];
-        judged = judge(call, m, emq_value(call, 2 * i + 1), active, pending);
-        if (judged && m->answer == ANSWER_DONE &&
-            ValkeyModule_DictSet(done, m->job.id, NULL) != VALKEYMODULE_OK) {
+        int is_new = 0;
+        (void)ValkeyModule_DictGet(done, m->job.id, &is_new);
+        if (!is_new) {
             m->answer = ANSWER_GONE;
+            continue;
+        }
+        judged = judge(call, m, emq_value(call, 2 * i + 1), active, pending);
+        if (judged && m->answer == ANSWER_DONE) {
+            (void)ValkeyModule_DictSet(done, m->job.id, NULL);
         }
     }
     ValkeyModule_FreeDict(call->ctx, done);

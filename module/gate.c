@@ -23,6 +23,7 @@ const char *const emq_gate_apis[] = {
     "CreateStringFromLongLong",
     "DeleteKey",
     "DictDelC",
+    "DictGet",
     "DictGetC",
     "DictSet",
     "DictSetC",

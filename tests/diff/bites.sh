@@ -25,7 +25,7 @@ TEXT
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 programs=${EMQ_BUILD_DIR:-$root/build/gcc}/tests/diff
 list=$root/tests/diff/mutations.txt
-suite=(diff_random diff_specification diff_cases)
+suite=(diff_random diff_specification diff_batches diff_cases)
 seconds=300 # for one test program; one that hangs is noticed, too
 sample=10
 only=

@@ -95,15 +95,21 @@ static const char *pick_count(generator *g) {
     return one_in(g, 40) ? PICK(g, wrong) : PICK(g, some);
 }
 
-static void make_extends(generator *g, char *out, const model *m) {
-    int members = 1 + (int)below(g, 4);
-    int used = snprintf(out, SEQUENCE_LINE_MAX, "extends %s", pick_lease(g));
+/* Behind what is in `out` already: ids that may be held, each with a token. */
+static void add_held(generator *g, char *out, int used, const model *m, const char *set,
+                     int members) {
     for (int i = 0; i < members; i++) {
         char id[16];
-        (void)pick_id(g, id, m, "active");
+        (void)pick_id(g, id, m, set);
         used += snprintf(out + used, (size_t)(SEQUENCE_LINE_MAX - used), " %s %s", id,
                          pick_token(g, m, id));
     }
+}
+
+static void make_extends(generator *g, char *out, const model *m) {
+    int members = 1 + (int)below(g, 4);
+    int used = snprintf(out, SEQUENCE_LINE_MAX, "extends %s", pick_lease(g));
+    add_held(g, out, used, m, "active", members);
 }
 
 /* Where a job that can be settled is: leased, or taken back. */
@@ -259,5 +265,23 @@ void generator_next(generator *g, char out[SEQUENCE_LINE_MAX], const model *m) {
         (void)snprintf(out, SEQUENCE_LINE_MAX, "paused %.*s", SEQUENCE_LINE_MAX - 8, verb);
     } else {
         make_verb(g, out, m);
+    }
+}
+
+void generator_batch(generator *g, char out[SEQUENCE_LINE_MAX], const model *m) {
+    int members = 1 + (int)below(g, 6);
+    unsigned n = below(g, 3);
+    if (n == 0) {
+        int used = snprintf(out, SEQUENCE_LINE_MAX, "enqueues");
+        for (int i = 0; i < members; i++) {
+            char id[16];
+            used += snprintf(out + used, (size_t)(SEQUENCE_LINE_MAX - used), " %s %s",
+                             pick_id(g, id, m, NULL), pick_payload(g));
+        }
+    } else if (n == 1) {
+        (void)snprintf(out, SEQUENCE_LINE_MAX, "claims %s %d", pick_lease(g), members);
+    } else {
+        int used = snprintf(out, SEQUENCE_LINE_MAX, "completes");
+        add_held(g, out, used, m, pick_holder(g), members);
     }
 }

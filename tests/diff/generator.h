@@ -27,4 +27,8 @@ void generator_init(generator *g, uint64_t seed);
 /* The next line; it looks at the model for tokens that are right. */
 void generator_next(generator *g, char out[SEQUENCE_LINE_MAX], const model *m);
 
+/* A batch: `enqueues J1 p J2 q`, `claims <lease> <count>` or `completes J1 1 J2 1`, of at most six
+ * members. */
+void generator_batch(generator *g, char out[SEQUENCE_LINE_MAX], const model *m);
+
 #endif

@@ -168,6 +168,12 @@ void build_native(command *out, const diff_verb *verb, const char *base, const w
     add_tail(out, verb, base, line);
 }
 
+void build_verb(command *out, const char *name, const char *keys, const char *base,
+                const words *line) {
+    const diff_verb verb = {.name = name, .keys = keys, .id_index = -1};
+    build_native(out, &verb, base, line);
+}
+
 void build_reference(command *out, const diff_verb *verb, const char *base, const words *line) {
     const char *body = bodies[verb - diff_verbs];
     command_add(out, "EVAL");

@@ -51,6 +51,10 @@ void references_load(redisContext *c);
 void build_native(command *out, const diff_verb *verb, const char *base, const words *line);
 void build_reference(command *out, const diff_verb *verb, const char *base, const words *line);
 
+/* Adds a native command that is no row of that table; its keys as letters. */
+void build_verb(command *out, const char *name, const char *keys, const char *base,
+                const words *line);
+
 /* Adds the command behind `!`. */
 void build_plain(command *out, const char *base, const words *line);
 
