@@ -9,6 +9,7 @@
 
 #include "effects.h"
 #include "read.h"
+#include "wait.h"
 
 /* The longest text of a refusal: a fence's value is cut at 128 bytes, a pattern is shorter. */
 #define REFUSAL_MAX 256
@@ -67,11 +68,15 @@ int emq_check_job_kind(emq_call *call, ValkeyModuleString *id) {
 }
 
 emq_ref emq_declared(const emq_call *call, int index) {
-    return (emq_ref){call->argv[2 + index]};
+    return (emq_ref){call->argv[2 + index], call->verb->keys[index]};
 }
 
 void emq_reply_integer(emq_call *call, int64_t value) {
     (void)ValkeyModule_ReplyWithLongLong(call->ctx, value);
+}
+
+void emq_reply_empty(emq_call *call) {
+    (void)ValkeyModule_ReplyWithArray(call->ctx, 0);
 }
 
 int64_t emq_now_ms(void) {
@@ -109,6 +114,9 @@ static int count_members(const emq_call *call, int *first) {
 static int check_batch_ids(emq_call *call) {
     int first = 0;
     int members = count_members(call, &first);
+    if (members > 0 && call->verb->values[first] != EMQ_VALUE_ID) {
+        return 1;
+    }
     for (int i = 0; i < members; i++) {
         if (!emq_name_valid(emq_text(emq_value(call, first + i * call->verb->repeated)))) {
             char refusal[REFUSAL_MAX];
@@ -210,6 +218,33 @@ static int is_allowed(const emq_call *call, ValkeyModuleString *const *keys, int
     return 1;
 }
 
+/* What the server checks before a call, but not before it wakes a blocked client: the right to the
+ * verb and to the declared keys, which may have been withdrawn in between. */
+static int check_verb(emq_call *call) {
+    const int update = VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE;
+    char refusal[REFUSAL_MAX];
+    if (call->user != NULL &&
+        (emq_the_host.check_permissions != NULL
+             ? emq_the_host.check_permissions(call->user, call->argv, call->argc,
+                                              ValkeyModule_GetSelectedDb(call->ctx), NULL)
+             : ValkeyModule_ACLCheckCommandPermissions(call->user, call->argv, call->argc)) ==
+            VALKEYMODULE_OK) {
+        return 1;
+    }
+    for (int i = 0; i < call->verb->key_count; i++) {
+        if (call->user == NULL || ValkeyModule_ACLCheckKeyPermissions(call->user, call->argv[2 + i],
+                                                                      update) != VALKEYMODULE_OK) {
+            return refuse_key(call, call->argv[2 + i]);
+        }
+    }
+    (void)ValkeyModule_ACLAddLogEntryByUserName(call->ctx, call->user_name, call->argv[0],
+                                                VALKEYMODULE_ACL_LOG_CMD);
+    (void)snprintf(refusal, sizeof(refusal),
+                   "NOPERM User %.128s has no permissions to run the '%s' command",
+                   emq_text(call->user_name).data, call->verb->name);
+    return emq_refuse(call, refusal);
+}
+
 static ValkeyModuleString *build_key(const emq_call *call, const emq_reach_key *key) {
     char name[EMQ_KEY_MAX + 1];
     emq_slice id = key->id == NULL ? (emq_slice){"", 0} : emq_text(key->id);
@@ -217,12 +252,23 @@ static ValkeyModuleString *build_key(const emq_call *call, const emq_reach_key *
     return ValkeyModule_CreateString(call->ctx, name, length);
 }
 
+ValkeyModuleString *emq_queue_key(const emq_call *call, emq_key_kind kind) {
+    const emq_reach_key key = {.kind = kind};
+    return build_key(call, &key);
+}
+
+int emq_may_read(emq_call *call, emq_key_kind kind) {
+    return call->user != NULL &&
+           ValkeyModule_ACLCheckKeyPermissions(call->user, emq_queue_key(call, kind),
+                                               VALKEYMODULE_CMD_KEY_ACCESS) == VALKEYMODULE_OK;
+}
+
 int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count) {
     const int update = VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE;
     ValkeyModuleString *written[EMQ_REACH_MAX];
     int written_count = 0;
     for (int i = 0; i < count; i++) {
-        out[i].name = build_key(call, &keys[i]);
+        out[i] = (emq_ref){build_key(call, &keys[i]), keys[i].kind};
         if (!keys[i].read_only) {
             written[written_count++] = out[i].name;
         } else if (!check_key(call, out[i].name, VALKEYMODULE_CMD_KEY_ACCESS)) {
@@ -278,7 +324,7 @@ emq_fence_state emq_read_fence(emq_call *call, emq_ref fence) {
 }
 
 int emq_check_fence(emq_call *call) {
-    emq_ref fence = {emq_the_host.strings.fence_key};
+    emq_ref fence = {emq_the_host.strings.fence_key, EMQ_KEY_FENCE};
     if (!check_key(call, fence.name, VALKEYMODULE_CMD_KEY_ACCESS)) {
         return 0;
     }
@@ -290,33 +336,70 @@ int emq_check_fence(emq_call *call) {
 }
 
 emq_writes *emq_begin_writes(emq_call *call) {
-    if (ValkeyModule_AvoidReplicaTraffic()) {
-        (void)emq_refuse(call, "ERR EMQ write-paused");
-        return NULL;
+    if (!ValkeyModule_AvoidReplicaTraffic()) {
+        return &call->writes;
     }
-    return &call->writes;
+    if (call->waiter != NULL) {
+        emq_reply_empty(call);
+    } else {
+        (void)emq_refuse(call, "ERR EMQ write-paused");
+    }
+    return NULL;
+}
+
+void emq_signal_ready(emq_call *call, emq_ref pending) {
+    call->writes.ready = pending.name;
+}
+
+/* Administrative verbs make the fence, so they can't be held to it. */
+static int check_corridor(emq_call *call) {
+    return check_shape(call) && check_layout(call) && check_batch_ids(call) &&
+           (call->verb->family == EMQ_FAMILY_ADMIN || emq_check_fence(call));
+}
+
+static void walk(emq_call *call) {
+    ValkeyModule_AutoMemory(call->ctx);
+    find_user(call);
+    if ((call->waiter == NULL || check_verb(call)) && check_corridor(call)) {
+        call->handler(call);
+        emq_effects_notify(&call->writes);
+        emq_wait_signal(call);
+    }
+    if (call->user != NULL) {
+        ValkeyModule_FreeModuleUser(call->user);
+    }
+}
+
+static emq_call make_call(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,
+                          emq_verb_symbol symbol, emq_handler handler) {
+    const emq_verb *verb = &emq_verbs[symbol];
+    return (emq_call){
+        .ctx = ctx,
+        .verb = verb,
+        .handler = handler,
+        .argv = argv,
+        .argc = argc,
+        .value_count = argc - 2 - verb->key_count,
+        .writes = {.ctx = ctx},
+    };
 }
 
 int emq_dispatch(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, emq_verb_symbol symbol,
                  emq_handler handler) {
-    emq_call call = {.ctx = ctx, .verb = &emq_verbs[symbol], .argv = argv};
-    call.value_count = argc - 2 - call.verb->key_count;
-    call.writes.ctx = ctx;
+    emq_call call = make_call(ctx, argv, argc, symbol, handler);
     emq_stats_count_call(symbol);
     if (call.verb->key_count == 0) {
         handler(&call);
-        return VALKEYMODULE_OK;
-    }
-    ValkeyModule_AutoMemory(ctx);
-    find_user(&call);
-    /* administrative verbs make the fence, so they can't be held to it */
-    if (check_shape(&call) && check_layout(&call) && check_batch_ids(&call) &&
-        (call.verb->family == EMQ_FAMILY_ADMIN || emq_check_fence(&call))) {
-        handler(&call);
-        emq_effects_notify(&call.writes);
-    }
-    if (call.user != NULL) {
-        ValkeyModule_FreeModuleUser(call.user);
+    } else {
+        walk(&call);
     }
     return VALKEYMODULE_OK;
+}
+
+int emq_dispatch_again(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,
+                       emq_verb_symbol symbol, emq_handler handler, emq_waiter *waiter) {
+    emq_call call = make_call(ctx, argv, argc, symbol, handler);
+    call.waiter = waiter;
+    walk(&call);
+    return !call.stays_blocked;
 }

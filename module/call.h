@@ -26,6 +26,7 @@
 /* A key that the caller may touch. */
 typedef struct emq_ref {
     ValkeyModuleString *name;
+    emq_key_kind kind;
 } emq_ref;
 
 /* A keyspace notification that waits until the last write is done. */
@@ -42,24 +43,37 @@ typedef struct emq_writes {
     emq_event *more_events; /* allocated, when the first ones are used up */
     size_t event_count;
     size_t more_capacity;
+    ValkeyModuleString *ready; /* a `pending` that got members: those who wait for it look again */
+    ValkeyModuleString *due;   /* a `schedule` that got a new earliest time */
 } emq_writes;
 
-typedef struct emq_call {
+typedef struct emq_call emq_call;
+typedef struct emq_waiter emq_waiter; /* wait.c */
+typedef void (*emq_handler)(emq_call *call);
+
+struct emq_call {
     ValkeyModuleCtx *ctx;
     const emq_verb *verb;
+    emq_handler handler;
     ValkeyModuleString **argv;
+    int argc;
     int value_count; /* the values that the caller gave */
     emq_slice queue;
     ValkeyModuleString *user_name; /* NULL: nobody, who has no rights */
     ValkeyModuleUser *user;
+    emq_waiter *waiter; /* of a blocked client that looks again; NULL in a call */
+    int stays_blocked;  /* what a look of a blocked client came to: no reply */
     emq_writes writes;
-} emq_call;
-
-typedef void (*emq_handler)(emq_call *call);
+};
 
 /* Walks the corridor up to the handler and cleans up behind it. */
 int emq_dispatch(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, emq_verb_symbol symbol,
                  emq_handler handler);
+
+/* The same for a blocked client that looks again: all is checked anew, also what the server checks
+ * before a call. Returns 1 when the client was answered, 0 when it stays blocked. */
+int emq_dispatch_again(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,
+                       emq_verb_symbol symbol, emq_handler handler, emq_waiter *waiter);
 
 /* Refuses the call with an error text; counted by its class. Always returns 0. */
 int emq_refuse(emq_call *call, const char *text);
@@ -90,6 +104,13 @@ typedef struct emq_reach_key {
     int read_only;
 } emq_reach_key;
 
+/* Tells whether the caller may read the queue's key of a kind, which has no name in it; refuses
+ * nothing and logs nothing. */
+int emq_may_read(emq_call *call, emq_key_kind kind);
+
+/* The name of the queue's key of a kind, which has no name in it. It gives no right to touch it. */
+ValkeyModuleString *emq_queue_key(const emq_call *call, emq_key_kind kind);
+
 /* The checked accessor: builds 1 to EMQ_REACH_MAX keys and checks the caller's rights on them;
  * refuses with NOPERM and an entry in ACL LOG. Every id must be a valid name (emq_name_valid). */
 int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count);
@@ -107,11 +128,16 @@ typedef enum emq_fence_state {
 emq_fence_state emq_read_fence(emq_call *call, emq_ref fence);
 
 /* The write guard: NULL, with the refusal sent, while writes are paused. Every read and every check
- * comes before it. */
+ * comes before it. A blocked client that looks again is answered with the empty array there:
+ * nothing would wake it when the pause ends, and the server holds its next call until then. */
 emq_writes *emq_begin_writes(emq_call *call);
 
-/* Replies with an integer. */
+/* Lets the claims that wait for this `pending` look again, when the call is done. */
+void emq_signal_ready(emq_call *call, emq_ref pending);
+
+/* Replies with an integer, or with the empty array. */
 void emq_reply_integer(emq_call *call, int64_t value);
+void emq_reply_empty(emq_call *call);
 
 /* Server time of this command in milliseconds, the same that TIME answers in it. */
 int64_t emq_now_ms(void);

@@ -1,118 +1,206 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Claiming: EMQ.CLAIM. */
+/* Claiming: EMQ.CLAIM and EMQ.CLAIMS. */
+#include <math.h>
+
 #include "effects.h"
 #include "handlers.h"
 #include "read.h"
+#include "wait.h"
 
-/* What a claim found: ids without a row (orphans) in front, and the first id with one. */
-typedef struct claim_search {
-    ValkeyModuleString *ids[EMQ_CLAIM_LOOKS];
-    int orphans; /* ids[0] to ids[orphans - 1] */
-    int found;   /* then ids[orphans] has a row */
+/* Beside the jobs that it hands out, a claim looks at so many ids at most. */
+#define ORPHANS_MAX (EMQ_CLAIM_LOOKS - 1)
+
+/* What a lease needs of a row. */
+typedef struct candidate {
     emq_ref row_ref;
-    emq_row row;
+    ValkeyModuleString *payload;
+    int64_t attempts;
+} candidate;
+
+/* What a claim found among the lowest ids. The arrays have room for `wanted` jobs, and for
+ * ORPHANS_MAX orphans more than that. */
+typedef struct claim_search {
+    size_t wanted;
+    candidate *found;
+    ValkeyModuleString **ids; /* of those found */
+    size_t found_count;
+    ValkeyModuleString **orphans; /* ids without a row */
+    size_t orphan_count;
+    size_t orphans_in_front; /* of the last one found */
 } claim_search;
 
-/* Looks at the lowest ids until one has a row. An id that can't be part of a key is an orphan: no
- * row can belong to it. */
-static int find_candidate(emq_call *call, emq_ref pending, claim_search *out) {
-    int count = 0;
-    if (!emq_zset_lowest(call, pending, out->ids, EMQ_CLAIM_LOOKS, &count)) {
-        return 0;
-    }
-    for (out->orphans = 0; out->orphans < count; out->orphans++) {
-        ValkeyModuleString *id = out->ids[out->orphans];
-        if (!emq_name_valid(emq_text(id))) {
-            continue;
-        }
-        const emq_reach_key key = {.kind = EMQ_KEY_JOB, .id = id};
-        if (!emq_reach(call, &out->row_ref, &key, 1)) {
-            return 0;
-        }
-        emq_presence presence = emq_read_row_for_claim(call, out->row_ref, &out->row);
-        if (presence == EMQ_PRESENT) {
-            out->found = 1;
-        }
-        if (presence != EMQ_ABSENT) {
-            return presence == EMQ_PRESENT;
-        }
-    }
-    return 1;
+static emq_visit add_orphan(claim_search *search, ValkeyModuleString *id) {
+    search->orphans[search->orphan_count++] = id;
+    return EMQ_VISIT_ON;
 }
 
-/* Nothing to hand out: the orphans that were met are removed all the same. */
-static void answer_empty(emq_call *call, emq_ref pending, claim_search *search) {
-    if (search->orphans > 0) {
-        emq_writes *writes = emq_begin_writes(call);
-        if (writes == NULL) {
-            return;
-        }
-        emq_effect_zrem(writes, pending, search->ids, (size_t)search->orphans);
+/* A row that can't be claimed refuses the call when it is the first one. Otherwise the jobs in
+ * front of it are handed out, as earlier calls would have done, and the next claim meets it first.
+ */
+static emq_visit stop_at(claim_search *search, int refused) {
+    if (refused) {
+        return EMQ_VISIT_REFUSED;
     }
-    (void)ValkeyModule_ReplyWithArray(call->ctx, 0);
+    search->orphan_count = search->orphans_in_front;
+    return EMQ_VISIT_ENOUGH;
 }
 
-static void lease(emq_call *call, emq_writes *writes, claim_search *search, int64_t attempts,
-                  int64_t deadline) {
+/* An id that can't be part of a key is an orphan: no row can belong to it. */
+static emq_visit look_at(emq_call *call, ValkeyModuleString *id, void *data) {
+    claim_search *search = data;
+    candidate *c = &search->found[search->found_count];
+    int is_first = search->found_count == 0;
+    emq_row row;
+    if (!emq_name_valid(emq_text(id))) {
+        return add_orphan(search, id);
+    }
+    const emq_reach_key key = {.kind = EMQ_KEY_JOB, .id = id};
+    if (!emq_reach(call, &c->row_ref, &key, 1)) {
+        return EMQ_VISIT_REFUSED;
+    }
+    emq_presence presence = emq_read_row_for_claim(call, c->row_ref, &row);
+    if (presence == EMQ_ABSENT) {
+        return add_orphan(search, id);
+    }
+    if (presence != EMQ_PRESENT) {
+        return stop_at(search, is_first && !emq_refuse_type(call));
+    }
+    if (!emq_row_next_number(row.attempts, &c->attempts)) {
+        return stop_at(search, is_first && !emq_refuse_row_number(call, EMQ_FIELD_ATTEMPTS));
+    }
+    c->payload = row.payload;
+    search->ids[search->found_count++] = id;
+    search->orphans_in_front = search->orphan_count;
+    return search->found_count < search->wanted ? EMQ_VISIT_ON : EMQ_VISIT_ENOUGH;
+}
+
+static void lease(emq_call *call, emq_writes *writes, claim_search *search, int64_t deadline) {
     const emq_strings *strings = &emq_the_host.strings;
-    emq_ref pending = emq_declared(call, 0);
-    emq_ref active = emq_declared(call, 1);
-    ValkeyModuleString *id = search->ids[search->orphans];
-    if (search->orphans > 0) {
-        emq_effect_zrem(writes, pending, search->ids, (size_t)search->orphans);
+    emq_effect_zrem(writes, emq_declared(call, 0), search->ids, search->found_count);
+    for (size_t i = 0; i < search->found_count; i++) {
+        const emq_field fields[] = {
+            {strings->state, strings->active},
+            {strings->attempts,
+             ValkeyModule_CreateStringFromLongLong(call->ctx, search->found[i].attempts)},
+            {strings->lease_epoch, strings->run_id},
+        };
+        emq_effect_hset(writes, search->found[i].row_ref, fields, 3);
     }
-    emq_effect_zrem(writes, pending, &id, 1);
-    const emq_field fields[] = {
-        {strings->state, strings->active},
-        {strings->attempts, ValkeyModule_CreateStringFromLongLong(call->ctx, attempts)},
-        {strings->lease_epoch, strings->run_id},
-    };
-    emq_effect_hset(writes, search->row_ref, fields, 3);
-    emq_effect_zadd(writes, active, deadline, id);
+    emq_effect_zadd_all(writes, emq_declared(call, 1), deadline, search->ids, search->found_count);
 }
 
-static void reply_job(emq_call *call, const claim_search *search, int64_t attempts) {
+static void reply_job(emq_call *call, const claim_search *search, size_t index) {
     (void)ValkeyModule_ReplyWithArray(call->ctx, 3);
-    (void)ValkeyModule_ReplyWithString(call->ctx, search->ids[search->orphans]);
-    if (search->row.payload != NULL) {
-        (void)ValkeyModule_ReplyWithString(call->ctx, search->row.payload);
+    (void)ValkeyModule_ReplyWithString(call->ctx, search->ids[index]);
+    if (search->found[index].payload != NULL) {
+        (void)ValkeyModule_ReplyWithString(call->ctx, search->found[index].payload);
     } else {
         (void)ValkeyModule_ReplyWithNull(call->ctx);
     }
-    (void)ValkeyModule_ReplyWithLongLong(call->ctx, attempts);
+    (void)ValkeyModule_ReplyWithLongLong(call->ctx, search->found[index].attempts);
+}
+
+typedef enum claim_outcome { CLAIM_REFUSED, CLAIM_NOTHING, CLAIM_LEASED } claim_outcome;
+
+/* Looks for jobs, unless the queue is paused. Returns 0 after a refusal. */
+static int find_jobs(emq_call *call, claim_search *search) {
+    const emq_reach_key meta_key = {.kind = EMQ_KEY_META, .read_only = 1};
+    int64_t looks = (int64_t)search->wanted + ORPHANS_MAX;
+    emq_ref meta;
+    int paused = 0;
+    if (!emq_reach(call, &meta, &meta_key, 1) ||
+        !emq_hash_has(call, meta, emq_the_host.strings.paused, &paused)) {
+        return 0;
+    }
+    if (paused) {
+        return 1;
+    }
+    return emq_zset_visit(call, emq_declared(call, 0), INFINITY, looks, look_at, search) &&
+           (search->found_count == 0 ||
+            emq_check_type(call, emq_declared(call, 1), VALKEYMODULE_KEYTYPE_ZSET));
+}
+
+/* Looks first and writes afterwards. Orphans that were met go, also when there is nothing to hand
+ * out. A refused claim has been answered. */
+static claim_outcome claim(emq_call *call, claim_search *search, int64_t lease_ms) {
+    if (!find_jobs(call, search)) {
+        return CLAIM_REFUSED;
+    }
+    if (search->found_count + search->orphan_count == 0) {
+        return CLAIM_NOTHING;
+    }
+    emq_writes *writes = emq_begin_writes(call);
+    if (writes == NULL) {
+        return CLAIM_REFUSED;
+    }
+    if (search->orphan_count > 0) {
+        emq_effect_zrem(writes, emq_declared(call, 0), search->orphans, search->orphan_count);
+    }
+    if (search->found_count == 0) {
+        return CLAIM_NOTHING;
+    }
+    lease(call, writes, search, emq_now_ms() + lease_ms);
+    return CLAIM_LEASED;
 }
 
 void emq_handle_claim(emq_call *call) {
-    emq_ref pending = emq_declared(call, 0);
-    emq_ref active = emq_declared(call, 1);
-    const emq_reach_key meta_key = {.kind = EMQ_KEY_META, .read_only = 1};
-    emq_ref meta;
-    claim_search search = {.found = 0};
+    candidate found[1];
+    ValkeyModuleString *ids[1];
+    ValkeyModuleString *orphans[EMQ_CLAIM_LOOKS];
+    claim_search search = {.wanted = 1, .found = found, .ids = ids, .orphans = orphans};
     int64_t lease_ms = 0;
-    int64_t attempts = 0;
-    int paused = 0;
-    if (!emq_value_integer(call, 0, &lease_ms) || !emq_reach(call, &meta, &meta_key, 1) ||
-        !emq_hash_has(call, meta, emq_the_host.strings.paused, &paused)) {
+    if (!emq_value_integer(call, 0, &lease_ms)) {
         return;
     }
-    if (paused) {
-        (void)ValkeyModule_ReplyWithArray(call->ctx, 0);
+    switch (claim(call, &search, lease_ms)) {
+    case CLAIM_LEASED:
+        reply_job(call, &search, 0);
+        break;
+    case CLAIM_NOTHING:
+        emq_reply_empty(call);
+        break;
+    default:
+        break;
+    }
+}
+
+static void claim_many(emq_call *call, claim_search *search, int64_t lease_ms, int64_t timeout_ms) {
+    switch (claim(call, search, lease_ms)) {
+    case CLAIM_LEASED:
+        (void)ValkeyModule_ReplyWithArray(call->ctx, (long)search->found_count);
+        for (size_t i = 0; i < search->found_count; i++) {
+            reply_job(call, search, i);
+        }
+        break;
+    case CLAIM_NOTHING:
+        if (search->orphan_count == search->wanted + ORPHANS_MAX) {
+            emq_reply_empty(call); /* there may be jobs behind what was looked at */
+        } else {
+            emq_wait(call, timeout_ms);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+void emq_handle_claims(emq_call *call) {
+    int64_t lease_ms = 0;
+    int64_t count = 0;
+    int64_t timeout_ms = 0;
+    if (!emq_value_integer(call, 0, &lease_ms) || !emq_value_integer(call, 1, &count) ||
+        (call->value_count > 2 && !emq_value_integer(call, 2, &timeout_ms))) {
         return;
     }
-    if (!find_candidate(call, pending, &search)) {
-        return;
-    }
-    if (!search.found) {
-        answer_empty(call, pending, &search);
-        return;
-    }
-    if (!emq_row_next_number(call, search.row.attempts, EMQ_FIELD_ATTEMPTS, &attempts) ||
-        !emq_check_type(call, active, VALKEYMODULE_KEYTYPE_ZSET)) {
-        return;
-    }
-    emq_writes *writes = emq_begin_writes(call);
-    if (writes != NULL) {
-        lease(call, writes, &search, attempts, emq_now_ms() + lease_ms);
-        reply_job(call, &search, attempts);
-    }
+    size_t wanted = (size_t)count;
+    claim_search search = {
+        .wanted = wanted,
+        .found = ValkeyModule_Alloc(wanted * sizeof(candidate)),
+        .ids = ValkeyModule_Alloc(wanted * sizeof(ValkeyModuleString *)),
+        .orphans = ValkeyModule_Alloc((wanted + ORPHANS_MAX) * sizeof(ValkeyModuleString *)),
+    };
+    claim_many(call, &search, lease_ms, timeout_ms);
+    ValkeyModule_Free(search.found);
+    ValkeyModule_Free(search.ids);
+    ValkeyModule_Free(search.orphans);
 }

@@ -2,9 +2,12 @@
 /* Effects: the change, its plain command for replicas and the AOF, its notification. */
 #include "effects.h"
 
+#include <math.h>
 #include <stddef.h>
 
-#define DEL_MAX 4
+#include "wait.h"
+
+#define DEL_INLINE 4
 
 static ValkeyModuleKey *open_for_write(emq_writes *writes, emq_ref ref) {
     return ValkeyModule_OpenKey(writes->ctx, ref.name, VALKEYMODULE_READ | VALKEYMODULE_WRITE);
@@ -89,16 +92,72 @@ void emq_effect_hdel(emq_writes *writes, emq_ref ref, ValkeyModuleString **field
               "HDEL");
 }
 
-void emq_effect_zadd(emq_writes *writes, emq_ref ref, int64_t score, ValkeyModuleString *member) {
+static int is_below_all(const emq_writes *writes, ValkeyModuleKey *key, double score) {
+    double lowest = INFINITY;
+    if (ValkeyModule_KeyType(key) == VALKEYMODULE_KEYTYPE_ZSET) {
+        (void)ValkeyModule_ZsetFirstInScoreRange(key, -INFINITY, INFINITY, 0, 0);
+        ValkeyModuleString *member = ValkeyModule_ZsetRangeCurrentElement(key, &lowest);
+        ValkeyModule_ZsetRangeStop(key);
+        ValkeyModule_FreeString(writes->ctx, member);
+    }
+    return score < lowest;
+}
+
+/* What those who wait for work want to know of: members of `pending`, whatever verb adds them, and
+ * a new earliest time in `schedule`. */
+static void note_arrival(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key, double score) {
+    if (ref.kind == EMQ_KEY_PENDING) {
+        writes->ready = ref.name;
+    } else if (ref.kind == EMQ_KEY_SCHEDULE && emq_wait_has_waiters(writes->ctx, ref.name) &&
+               is_below_all(writes, key, score)) {
+        writes->due = ref.name;
+    }
+}
+
+/* Returns 1 when anything changed. */
+static int add_members(emq_writes *writes, emq_ref ref, int64_t score, ValkeyModuleString **members,
+                       size_t count) {
     ValkeyModuleKey *key = open_for_write(writes, ref);
-    int flags = 0;
-    expect_ok(writes, ValkeyModule_ZsetAdd(key, (double)score, member, &flags), "ZADD");
+    int changed = 0;
+    note_arrival(writes, ref, key, (double)score);
+    for (size_t i = 0; i < count; i++) {
+        int flags = 0;
+        expect_ok(writes, ValkeyModule_ZsetAdd(key, (double)score, members[i], &flags), "ZADD");
+        changed |= (flags & VALKEYMODULE_ZADD_NOP) == 0;
+    }
     ValkeyModule_CloseKey(key);
+    return changed;
+}
+
+void emq_effect_zadd(emq_writes *writes, emq_ref ref, int64_t score, ValkeyModuleString *member) {
+    int changed = add_members(writes, ref, score, &member, 1);
     expect_ok(
         writes,
         ValkeyModule_Replicate(writes->ctx, "ZADD", "sls", ref.name, (long long)score, member),
         "ZADD");
-    if ((flags & VALKEYMODULE_ZADD_NOP) == 0) {
+    if (changed) {
+        queue_event(writes, VALKEYMODULE_NOTIFY_ZSET, "zadd", ref);
+    }
+}
+
+void emq_effect_zadd_all(emq_writes *writes, emq_ref ref, int64_t score,
+                         ValkeyModuleString **members, size_t count) {
+    if (count == 1) {
+        emq_effect_zadd(writes, ref, score, members[0]);
+        return;
+    }
+    ValkeyModuleString *text = ValkeyModule_CreateStringFromLongLong(writes->ctx, score);
+    ValkeyModuleString **arguments = ValkeyModule_Alloc(2 * count * sizeof(ValkeyModuleString *));
+    int changed = add_members(writes, ref, score, members, count);
+    for (size_t i = 0; i < count; i++) {
+        arguments[2 * i] = text;
+        arguments[2 * i + 1] = members[i];
+    }
+    expect_ok(writes,
+              ValkeyModule_Replicate(writes->ctx, "ZADD", "sv", ref.name, arguments, 2 * count),
+              "ZADD");
+    ValkeyModule_Free(arguments);
+    if (changed) {
         queue_event(writes, VALKEYMODULE_NOTIFY_ZSET, "zadd", ref);
     }
 }
@@ -118,7 +177,9 @@ void emq_effect_zrem(emq_writes *writes, emq_ref ref, ValkeyModuleString **membe
 }
 
 void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count) {
-    ValkeyModuleString *names[DEL_MAX];
+    ValkeyModuleString *few[DEL_INLINE];
+    ValkeyModuleString **names =
+        count <= DEL_INLINE ? few : ValkeyModule_Alloc(count * sizeof(ValkeyModuleString *));
     for (size_t i = 0; i < count; i++) {
         ValkeyModuleKey *key = open_for_write(writes, refs[i]);
         expect_ok(writes, ValkeyModule_DeleteKey(key), "DEL");
@@ -127,6 +188,9 @@ void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count) {
         names[i] = refs[i].name;
     }
     expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "DEL", "v", names, count), "DEL");
+    if (names != few) {
+        ValkeyModule_Free(names);
+    }
 }
 
 void emq_effects_notify(emq_writes *writes) {

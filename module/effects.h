@@ -28,6 +28,10 @@ void emq_effect_hdel(emq_writes *writes, emq_ref ref, ValkeyModuleString **field
 /* ZADD key score member */
 void emq_effect_zadd(emq_writes *writes, emq_ref ref, int64_t score, ValkeyModuleString *member);
 
+/* ZADD key score member score member …, all at one score; one command for all of them */
+void emq_effect_zadd_all(emq_writes *writes, emq_ref ref, int64_t score,
+                         ValkeyModuleString **members, size_t count);
+
 /* ZREM key member …; all members are there */
 void emq_effect_zrem(emq_writes *writes, emq_ref ref, ValkeyModuleString **members, size_t count);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gate.h"
+#include "wait.h"
 
 emq_host emq_the_host;
 
@@ -71,6 +72,7 @@ static void make_strings(emq_strings *strings) {
         .scheduled = make_string(EMQ_STATE_SCHEDULED),
         .dead = make_string(EMQ_STATE_DEAD),
         .zero = make_string("0"),
+        .one = make_string("1"),
     };
 }
 
@@ -85,6 +87,7 @@ int emq_host_init(ValkeyModuleCtx *ctx) {
         return 0;
     }
     make_strings(&host->strings);
+    emq_wait_init();
     host->strings.run_id = make_string(run_id);
     ValkeyModule_FreeServerInfo(ctx, info);
     for (int i = 0; i < EMQ_SMALL_NUMBERS; i++) {
@@ -103,11 +106,12 @@ int emq_host_init(ValkeyModuleCtx *ctx) {
 
 void emq_host_free(void) {
     emq_strings *s = &emq_the_host.strings;
+    emq_wait_free();
     ValkeyModuleString *const all[] = {
         s->fence_key,   s->wire,   s->state,  s->attempts, s->payload,
         s->lease_epoch, s->group,  s->parent, s->failures, s->last_error,
         s->stalled,     s->paused, s->count,  s->pending,  s->active,
-        s->scheduled,   s->dead,   s->zero,   s->run_id,
+        s->scheduled,   s->dead,   s->zero,   s->one,      s->run_id,
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         ValkeyModule_FreeString(NULL, all[i]);

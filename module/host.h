@@ -27,6 +27,7 @@ typedef struct emq_strings {
     ValkeyModuleString *scheduled;
     ValkeyModuleString *dead;
     ValkeyModuleString *zero;
+    ValkeyModuleString *one;
     ValkeyModuleString *run_id; /* this server process: the epoch of the leases that it gives */
 } emq_strings;
 
@@ -59,6 +60,7 @@ void emq_host_free(void);
 void emq_stats_count_call(emq_verb_symbol symbol);
 void emq_stats_count_refusal(emq_refusal_class class);
 void emq_stats_count_lost_effect(void);
+void emq_stats_count_wake(void);
 void emq_stats_info(ValkeyModuleInfoCtx *info, int for_crash_report);
 
 #endif

@@ -70,7 +70,7 @@ typedef struct member {
  * that can't be extended. */
 static int look_at(emq_call *call, emq_ref active, member *m, ValkeyModuleString *token) {
     m->is_held = 0;
-    if (emq_read_row_if_hash(call, m->row_ref, &m->row) != EMQ_PRESENT ||
+    if (emq_read_row(call, m->row_ref, &m->row) != EMQ_PRESENT ||
         !emq_slice_equal(emq_text(m->row.attempts), emq_text(token))) {
         return 1;
     }

@@ -8,16 +8,18 @@
 /* No expiry, no notification, no statistics, no touch: a check leaves no trace. */
 #define QUIET_READ (VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOEFFECTS)
 
-static const char wrong_type[] = VALKEYMODULE_ERRORMSG_WRONGTYPE;
-
 emq_slice emq_text(const ValkeyModuleString *string) {
     emq_slice text;
     text.data = ValkeyModule_StringPtrLen(string, &text.length);
     return text;
 }
 
-/* Opens a key of the given type; *out is NULL when there is none. Refuses another type. */
-static emq_presence open_typed(emq_call *call, emq_ref ref, int type, ValkeyModuleKey **out) {
+int emq_refuse_type(emq_call *call) {
+    return emq_refuse(call, VALKEYMODULE_ERRORMSG_WRONGTYPE);
+}
+
+/* Opens a key of the given type; *out is NULL when there is none. */
+static emq_presence open_quietly(emq_call *call, emq_ref ref, int type, ValkeyModuleKey **out) {
     ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
     *out = NULL;
     if (key == NULL) {
@@ -25,17 +27,26 @@ static emq_presence open_typed(emq_call *call, emq_ref ref, int type, ValkeyModu
     }
     if (ValkeyModule_KeyType(key) != type) {
         ValkeyModule_CloseKey(key);
-        (void)emq_refuse(call, wrong_type);
-        return EMQ_PRESENCE_REFUSED;
+        return EMQ_OTHER_TYPE;
     }
     *out = key;
     return EMQ_PRESENT;
 }
 
+/* The same; refuses another type. */
+static emq_presence open_typed(emq_call *call, emq_ref ref, int type, ValkeyModuleKey **out) {
+    emq_presence presence = open_quietly(call, ref, type, out);
+    if (presence == EMQ_OTHER_TYPE) {
+        (void)emq_refuse_type(call);
+        return EMQ_PRESENCE_REFUSED;
+    }
+    return presence;
+}
+
 emq_presence emq_read_row_for_claim(emq_call *call, emq_ref ref, emq_row *row) {
     const emq_strings *names = &emq_the_host.strings;
     ValkeyModuleKey *key = NULL;
-    emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_HASH, &key);
+    emq_presence presence = open_quietly(call, ref, VALKEYMODULE_KEYTYPE_HASH, &key);
     *row = (emq_row){0};
     if (presence == EMQ_PRESENT) {
         (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->attempts, &row->attempts,
@@ -45,9 +56,14 @@ emq_presence emq_read_row_for_claim(emq_call *call, emq_ref ref, emq_row *row) {
     return presence;
 }
 
-/* Reads the fields that settling needs, and closes the key. A row without attempts is absent. */
-static emq_presence read_settle_fields(ValkeyModuleKey *key, emq_row *row) {
+emq_presence emq_read_row(emq_call *call, emq_ref ref, emq_row *row) {
     const emq_strings *names = &emq_the_host.strings;
+    ValkeyModuleKey *key = NULL;
+    emq_presence presence = open_quietly(call, ref, VALKEYMODULE_KEYTYPE_HASH, &key);
+    *row = (emq_row){0};
+    if (presence != EMQ_PRESENT) {
+        return presence;
+    }
     (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->state, &row->state,
                                names->attempts, &row->attempts, names->lease_epoch,
                                &row->lease_epoch, names->group, &row->group, names->parent,
@@ -57,33 +73,19 @@ static emq_presence read_settle_fields(ValkeyModuleKey *key, emq_row *row) {
 }
 
 emq_presence emq_read_row_for_settle(emq_call *call, emq_ref ref, emq_row *row) {
-    ValkeyModuleKey *key = NULL;
-    emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_HASH, &key);
-    *row = (emq_row){0};
-    return presence == EMQ_PRESENT ? read_settle_fields(key, row) : presence;
-}
-
-/* Opens a key when it is a hash; NULL otherwise. */
-static ValkeyModuleKey *open_if_hash(emq_call *call, emq_ref ref) {
-    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
-    if (key != NULL && ValkeyModule_KeyType(key) != VALKEYMODULE_KEYTYPE_HASH) {
-        ValkeyModule_CloseKey(key);
-        return NULL;
+    emq_presence presence = emq_read_row(call, ref, row);
+    if (presence == EMQ_OTHER_TYPE) {
+        (void)emq_refuse_type(call);
+        return EMQ_PRESENCE_REFUSED;
     }
-    return key;
-}
-
-emq_presence emq_read_row_if_hash(emq_call *call, emq_ref ref, emq_row *row) {
-    ValkeyModuleKey *key = open_if_hash(call, ref);
-    *row = (emq_row){0};
-    return key == NULL ? EMQ_ABSENT : read_settle_fields(key, row);
+    return presence;
 }
 
 emq_presence emq_read_row_for_sweep(emq_call *call, emq_ref ref, emq_row *row) {
     const emq_strings *names = &emq_the_host.strings;
-    ValkeyModuleKey *key = open_if_hash(call, ref);
+    ValkeyModuleKey *key = NULL;
     *row = (emq_row){0};
-    if (key == NULL) {
+    if (open_quietly(call, ref, VALKEYMODULE_KEYTYPE_HASH, &key) != EMQ_PRESENT) {
         return EMQ_ABSENT;
     }
     (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->state, &row->state, names->group,
@@ -136,7 +138,8 @@ int emq_hash_has(emq_call *call, emq_ref ref, ValkeyModuleString *field, int *ou
     return 1;
 }
 
-int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int64_t *out) {
+int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int64_t by,
+                     int64_t *out) {
     ValkeyModuleString *value = NULL;
     long long number = 0;
     if (!emq_hash_field(call, ref, field, &value)) {
@@ -146,10 +149,10 @@ int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int
     if (value != NULL && ValkeyModule_StringToLongLong(value, &number) != VALKEYMODULE_OK) {
         return emq_refuse(call, "ERR hash value is not an integer");
     }
-    if (number == INT64_MAX) {
+    if (number > INT64_MAX - by) {
         return emq_refuse(call, "ERR increment or decrement would overflow");
     }
-    *out = number;
+    *out = number + by;
     return 1;
 }
 
@@ -165,25 +168,7 @@ int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *o
     return presence != EMQ_PRESENCE_REFUSED;
 }
 
-int emq_zset_lowest(emq_call *call, emq_ref ref, ValkeyModuleString **members, int max,
-                    int *count) {
-    ValkeyModuleKey *key = NULL;
-    emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_ZSET, &key);
-    *count = 0;
-    if (presence != EMQ_PRESENT) {
-        return presence == EMQ_ABSENT;
-    }
-    (void)ValkeyModule_ZsetFirstInScoreRange(key, -INFINITY, INFINITY, 0, 0);
-    while (*count < max && !ValkeyModule_ZsetRangeEndReached(key)) {
-        members[(*count)++] = ValkeyModule_ZsetRangeCurrentElement(key, NULL);
-        (void)ValkeyModule_ZsetRangeNext(key);
-    }
-    ValkeyModule_ZsetRangeStop(key);
-    ValkeyModule_CloseKey(key);
-    return 1;
-}
-
-int emq_zset_visit(emq_call *call, emq_ref ref, int64_t max_score, int64_t looks, emq_visitor visit,
+int emq_zset_visit(emq_call *call, emq_ref ref, double max_score, int64_t looks, emq_visitor visit,
                    void *data) {
     ValkeyModuleKey *key = NULL;
     emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_ZSET, &key);
@@ -191,7 +176,7 @@ int emq_zset_visit(emq_call *call, emq_ref ref, int64_t max_score, int64_t looks
         return presence == EMQ_ABSENT;
     }
     emq_visit answer = EMQ_VISIT_ON;
-    (void)ValkeyModule_ZsetFirstInScoreRange(key, -INFINITY, (double)max_score, 0, 0);
+    (void)ValkeyModule_ZsetFirstInScoreRange(key, -INFINITY, max_score, 0, 0);
     for (; looks > 0 && answer == EMQ_VISIT_ON && !ValkeyModule_ZsetRangeEndReached(key); looks--) {
         answer = visit(call, ValkeyModule_ZsetRangeCurrentElement(key, NULL), data);
         (void)ValkeyModule_ZsetRangeNext(key);
@@ -201,28 +186,25 @@ int emq_zset_visit(emq_call *call, emq_ref ref, int64_t max_score, int64_t looks
     return answer != EMQ_VISIT_REFUSED;
 }
 
-static int refuse_number(emq_call *call, const char *name) {
+int emq_refuse_row_number(emq_call *call, const char *name) {
     char text[64];
     (void)snprintf(text, sizeof(text), "ERR EMQ row %s is not an integer", name);
     return emq_refuse(call, text);
 }
 
-int emq_row_number(emq_call *call, ValkeyModuleString *value, const char *name, int64_t *out) {
+int emq_row_number(const ValkeyModuleString *value, int64_t *out) {
     long long number = 0;
     if (value != NULL && ValkeyModule_StringToLongLong(value, &number) != VALKEYMODULE_OK) {
-        return refuse_number(call, name);
+        return 0;
     }
     *out = number;
     return 1;
 }
 
-int emq_row_next_number(emq_call *call, ValkeyModuleString *value, const char *name, int64_t *out) {
+int emq_row_next_number(const ValkeyModuleString *value, int64_t *out) {
     int64_t number = 0;
-    if (!emq_row_number(call, value, name, &number)) {
+    if (!emq_row_number(value, &number) || number == INT64_MAX) {
         return 0;
-    }
-    if (number == INT64_MAX) {
-        return refuse_number(call, name);
     }
     *out = number + 1;
     return 1;

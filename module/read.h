@@ -17,18 +17,25 @@ typedef struct emq_row {
     ValkeyModuleString *stalled;
 } emq_row;
 
-typedef enum emq_presence { EMQ_PRESENCE_REFUSED, EMQ_ABSENT, EMQ_PRESENT } emq_presence;
+typedef enum emq_presence {
+    EMQ_PRESENCE_REFUSED, /* another type; the caller has been answered */
+    EMQ_ABSENT,
+    EMQ_PRESENT,
+    EMQ_OTHER_TYPE /* another type; nothing has been answered */
+} emq_presence;
 
-/* Reads what a claim needs of a row: attempts and payload. */
+/* Refuses with WRONGTYPE. */
+int emq_refuse_type(emq_call *call);
+
+/* Reads what a claim needs of a row: attempts and payload. It refuses nothing. */
 emq_presence emq_read_row_for_claim(emq_call *call, emq_ref ref, emq_row *row);
 
 /* Reads what settling needs of a row: everything but the payload. A row without attempts is absent
- * to it. */
-emq_presence emq_read_row_for_settle(emq_call *call, emq_ref ref, emq_row *row);
+ * to it. It refuses nothing: in a batch one damaged row must not refuse the others. */
+emq_presence emq_read_row(emq_call *call, emq_ref ref, emq_row *row);
 
-/* The same, but what is no hash is absent to it, too: for batches, where one damaged row must not
- * refuse the others. */
-emq_presence emq_read_row_if_hash(emq_call *call, emq_ref ref, emq_row *row);
+/* The same; refuses another type. */
+emq_presence emq_read_row_for_settle(emq_call *call, emq_ref ref, emq_row *row);
 
 /* Reads what a sweep needs of a row: state, group, lease_epoch and stalled. It refuses nothing:
  * what is no row is absent to it. */
@@ -46,30 +53,31 @@ int emq_check_type(emq_call *call, emq_ref ref, int type);
 /* Tells whether a hash has a field; *out is 0 for an absent key. Refuses another type. */
 int emq_hash_has(emq_call *call, emq_ref ref, ValkeyModuleString *field, int *out);
 
-/* The counter in a hash field, 0 when it is absent. Refuses another type and what is no integer
- * that can go up by one. */
-int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int64_t *out);
+/* The counter in a hash field, 0 when it is absent, gone up by so many. Refuses another type and
+ * what is no integer that can go up so far. */
+int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int64_t by,
+                     int64_t *out);
 
 /* Tells whether a sorted set has a member; *out is 0 for an absent key. Refuses another type. */
 int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *out);
 
-/* The lowest members of a sorted set, at most `max`, by score and then by bytes; *count is 0 for an
- * absent key. Refuses another type. */
-int emq_zset_lowest(emq_call *call, emq_ref ref, ValkeyModuleString **members, int max, int *count);
-
-/* Shows the members of a sorted set whose score is at most `max_score`, lowest first, until `visit`
- * answers something else than EMQ_VISIT_ON, or `looks` of them were shown. `visit` may read other
- * keys. Returns 0 after a refusal, its own (another type) or the visitor's. */
+/* Shows the members of a sorted set whose score is at most `max_score`, lowest first (by score and
+ * then by bytes), until `visit` answers something else than EMQ_VISIT_ON, or `looks` of them were
+ * shown. `visit` may read other keys. Returns 0 after a refusal, its own (another type) or the
+ * visitor's. */
 typedef enum emq_visit { EMQ_VISIT_REFUSED, EMQ_VISIT_ON, EMQ_VISIT_ENOUGH } emq_visit;
 typedef emq_visit (*emq_visitor)(emq_call *call, ValkeyModuleString *member, void *data);
-int emq_zset_visit(emq_call *call, emq_ref ref, int64_t max_score, int64_t looks, emq_visitor visit,
+int emq_zset_visit(emq_call *call, emq_ref ref, double max_score, int64_t looks, emq_visitor visit,
                    void *data);
 
-/* The number in a row's field, 0 when it is absent; refuses when it is none. */
-int emq_row_number(emq_call *call, ValkeyModuleString *value, const char *name, int64_t *out);
+/* Refuses a row whose field of this name is no integer. */
+int emq_refuse_row_number(emq_call *call, const char *name);
 
-/* The same, counted up by one; refuses also when it can't go up. */
-int emq_row_next_number(emq_call *call, ValkeyModuleString *value, const char *name, int64_t *out);
+/* The number in a row's field, 0 when it is absent; returns 0 when it is none. */
+int emq_row_number(const ValkeyModuleString *value, int64_t *out);
+
+/* The same, counted up by one; returns 0 also when it can't go up. */
+int emq_row_next_number(const ValkeyModuleString *value, int64_t *out);
 
 /* Reads one field of a hash; *out is NULL when key or field is absent. Refuses another type. */
 int emq_hash_field(emq_call *call, emq_ref ref, ValkeyModuleString *field,

@@ -1,36 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settling: EMQ.COMPLETE, EMQ.FAIL, EMQ.DELAY and EMQ.REQUEUE, and the checks that they share. */
+/* Settling: the checks that its verbs share, and EMQ.FAIL, EMQ.DELAY and EMQ.REQUEUE. */
+#include "settle.h"
+
 #include <stdio.h>
 
-#include "effects.h"
 #include "handlers.h"
-#include "read.h"
 
 #define STALE_MAX 64
 
-/* What differs between the settling verbs before they write. */
-typedef struct settle_rule {
-    const char *word;  /* in EMQSTALE texts */
-    int gone_is_stale; /* a job without a row is refused; otherwise gone_reply is the answer */
-    int gone_reply;
-    int refuses_flow;
-} settle_rule;
-
-/* A job that the caller may settle. */
-typedef struct settling {
-    ValkeyModuleString *id;
-    emq_ref row_ref;
-    emq_row row;
-    emq_ref holder; /* the set that holds it: active, or pending after a sweep */
-} settling;
-
-static int refuse_stale(emq_call *call, const settle_rule *rule, const char *reason) {
+static int refuse_stale(emq_call *call, const emq_settle_rule *rule, const char *reason) {
     char text[STALE_MAX];
     (void)snprintf(text, sizeof(text), "EMQSTALE %s %s", rule->word, reason);
     return emq_refuse(call, text);
 }
 
-static int answer_gone(emq_call *call, const settle_rule *rule) {
+static int answer_gone(emq_call *call, const emq_settle_rule *rule) {
     if (rule->gone_is_stale) {
         return emq_refuse(call, "EMQSTALE job gone");
     }
@@ -38,28 +22,15 @@ static int answer_gone(emq_call *call, const settle_rule *rule) {
     return 0;
 }
 
-/* A token is compared as text: it is the row's attempts at the claim. */
-static int check_token(emq_call *call, const settle_rule *rule, const emq_row *row,
-                       ValkeyModuleString *token) {
-    if (row->group != NULL) {
-        return emq_refuse(call, "EMQLANE lane row: use the EMQ.GROUP verb");
-    }
-    if (rule->refuses_flow && row->parent != NULL) {
-        return emq_refuse(call, "EMQFLOW flow row: use the EMQ.FLOW verb");
-    }
-    return emq_slice_equal(emq_text(row->attempts), emq_text(token)) ||
-           refuse_stale(call, rule, "token mismatch");
-}
-
 /* Finds the set that holds the job for its last claimer: `active` while the lease lasts, or
  * `pending` when a sweep took the lease back and nobody has claimed since, which the row's
  * lease_epoch tells. Anything else is a lost lease. */
-static int find_holder(emq_call *call, const settle_rule *rule, settling *job, emq_ref active,
-                       emq_ref pending) {
+static emq_standing find_holder(emq_call *call, emq_settling *job, emq_ref active,
+                                emq_ref pending) {
     int64_t attempts = 0;
     int held = 0;
-    if (!emq_row_number(call, job->row.attempts, EMQ_FIELD_ATTEMPTS, &attempts)) {
-        return 0;
+    if (!emq_row_number(job->row.attempts, &attempts)) {
+        return EMQ_STANDING_NO_NUMBER;
     }
     if (attempts >= 1 && emq_row_is(&job->row, EMQ_STATE_ACTIVE)) {
         job->holder = active;
@@ -67,32 +38,60 @@ static int find_holder(emq_call *call, const settle_rule *rule, settling *job, e
                emq_row_is(&job->row, EMQ_STATE_PENDING)) {
         job->holder = pending;
     } else {
-        return refuse_stale(call, rule, "lease lost");
+        return EMQ_STANDING_LOST;
     }
     if (!emq_zset_has(call, job->holder, job->id, &held)) {
-        return 0;
+        return EMQ_STANDING_REFUSED;
     }
-    return held || refuse_stale(call, rule, "lease lost");
+    return held ? EMQ_STANDING_HELD : EMQ_STANDING_LOST;
 }
 
-/* The row, the token, the state and the membership; refuses or answers when the caller may not
- * settle. The id is the first value and the token the second, in every settling verb. */
-static int check_settling(emq_call *call, const settle_rule *rule, settling *job, emq_ref row_ref,
-                          emq_ref active, emq_ref pending) {
-    *job = (settling){.id = emq_value(call, 0), .row_ref = row_ref};
-    switch (emq_read_row_for_settle(call, row_ref, &job->row)) {
-    case EMQ_ABSENT:
+emq_standing emq_settle_judge(emq_call *call, emq_settling *job, const ValkeyModuleString *token,
+                              int refuses_flow, emq_ref active, emq_ref pending) {
+    emq_presence presence = emq_read_row(call, job->row_ref, &job->row);
+    if (presence != EMQ_PRESENT) {
+        return presence == EMQ_ABSENT ? EMQ_STANDING_GONE : EMQ_STANDING_NO_ROW;
+    }
+    if (job->row.group != NULL) {
+        return EMQ_STANDING_LANE;
+    }
+    if (refuses_flow && job->row.parent != NULL) {
+        return EMQ_STANDING_FLOW;
+    }
+    /* a token is compared as text: it is the row's attempts at the claim */
+    if (!emq_slice_equal(emq_text(job->row.attempts), emq_text(token))) {
+        return EMQ_STANDING_MISMATCH;
+    }
+    return find_holder(call, job, active, pending);
+}
+
+int emq_settle_check(emq_call *call, const emq_settle_rule *rule, emq_settling *job,
+                     emq_ref row_ref, emq_ref active, emq_ref pending) {
+    *job = (emq_settling){.id = emq_value(call, 0), .row_ref = row_ref};
+    switch (emq_settle_judge(call, job, emq_value(call, 1), rule->refuses_flow, active, pending)) {
+    case EMQ_STANDING_HELD:
+        return 1;
+    case EMQ_STANDING_GONE:
         return answer_gone(call, rule);
-    case EMQ_PRESENT:
-        return check_token(call, rule, &job->row, emq_value(call, 1)) &&
-               find_holder(call, rule, job, active, pending);
+    case EMQ_STANDING_NO_ROW:
+        return emq_refuse_type(call);
+    case EMQ_STANDING_LANE:
+        return emq_refuse(call, "EMQLANE lane row: use the EMQ.GROUP verb");
+    case EMQ_STANDING_FLOW:
+        return emq_refuse(call, "EMQFLOW flow row: use the EMQ.FLOW verb");
+    case EMQ_STANDING_MISMATCH:
+        return refuse_stale(call, rule, "token mismatch");
+    case EMQ_STANDING_NO_NUMBER:
+        return emq_refuse_row_number(call, EMQ_FIELD_ATTEMPTS);
+    case EMQ_STANDING_LOST:
+        return refuse_stale(call, rule, "lease lost");
     default:
         return 0;
     }
 }
 
 /* Takes the lease off: the id leaves the set that holds it, and the row its epoch. */
-static void release(emq_writes *writes, settling *job) {
+static void release(emq_writes *writes, emq_settling *job) {
     emq_effect_zrem(writes, job->holder, &job->id, 1);
     if (job->row.lease_epoch != NULL) {
         ValkeyModuleString *epoch = emq_the_host.strings.lease_epoch;
@@ -100,40 +99,10 @@ static void release(emq_writes *writes, settling *job) {
     }
 }
 
-static void write_count(emq_call *call, emq_writes *writes, emq_ref metrics, int64_t count) {
+void emq_settle_count(emq_call *call, emq_writes *writes, emq_ref metrics, int64_t count) {
     const emq_field field = {emq_the_host.strings.count,
                              ValkeyModule_CreateStringFromLongLong(call->ctx, count)};
     emq_effect_hset(writes, metrics, &field, 1);
-}
-
-void emq_handle_complete(emq_call *call) {
-    static const settle_rule rule = {.word = "complete", .gone_reply = 0, .refuses_flow = 1};
-    enum { PENDING, COMPLETED, LOGS, REACHED };
-    const emq_reach_key keys[REACHED] = {
-        [PENDING] = {.kind = EMQ_KEY_PENDING},
-        [COMPLETED] = {.kind = EMQ_KEY_COMPLETED},
-        [LOGS] = {.kind = EMQ_KEY_LOGS, .id = emq_value(call, 0)},
-    };
-    emq_ref reached[REACHED];
-    settling job;
-    int64_t completed = 0;
-    if (!emq_reach(call, reached, keys, REACHED) ||
-        !check_settling(call, &rule, &job, emq_declared(call, 1), emq_declared(call, 0),
-                        reached[PENDING]) ||
-        !emq_hash_counter(call, reached[COMPLETED], emq_the_host.strings.count, &completed)) {
-        return;
-    }
-    /* a row goes with its log lines, where it has any */
-    const emq_ref deleted[] = {job.row_ref, reached[LOGS]};
-    size_t deletions = emq_exists(call, reached[LOGS]) ? 2 : 1;
-    emq_writes *writes = emq_begin_writes(call);
-    if (writes == NULL) {
-        return;
-    }
-    emq_effect_zrem(writes, job.holder, &job.id, 1);
-    emq_effect_del(writes, deleted, deletions);
-    write_count(call, writes, reached[COMPLETED], completed + 1);
-    emq_reply_integer(call, 1);
 }
 
 /* The error text, kept to its first bytes. */
@@ -144,7 +113,7 @@ static ValkeyModuleString *cut_error(emq_call *call, ValkeyModuleString *error) 
                : ValkeyModule_CreateString(call->ctx, text.data, EMQ_ERROR_TEXT_MAX);
 }
 
-static void write_failure(emq_call *call, emq_writes *writes, settling *job,
+static void write_failure(emq_call *call, emq_writes *writes, emq_settling *job,
                           ValkeyModuleString *state, int64_t failures) {
     const emq_strings *strings = &emq_the_host.strings;
     const emq_field fields[] = {
@@ -156,7 +125,7 @@ static void write_failure(emq_call *call, emq_writes *writes, settling *job,
     emq_effect_hset(writes, job->row_ref, fields, 3);
 }
 
-static void retry(emq_call *call, settling *job, emq_ref schedule, int64_t failures,
+static void retry(emq_call *call, emq_settling *job, emq_ref schedule, int64_t failures,
                   int64_t delay_ms) {
     emq_writes *writes = NULL;
     if (!emq_check_type(call, schedule, VALKEYMODULE_KEYTYPE_ZSET) ||
@@ -168,40 +137,44 @@ static void retry(emq_call *call, settling *job, emq_ref schedule, int64_t failu
     (void)ValkeyModule_ReplyWithCString(call->ctx, EMQ_STATE_SCHEDULED);
 }
 
-static void bury(emq_call *call, settling *job, emq_ref dead, emq_ref metrics, int64_t failures) {
+static void bury(emq_call *call, emq_settling *job, emq_ref dead, emq_ref metrics,
+                 int64_t failures) {
     emq_writes *writes = NULL;
     int64_t failed = 0;
     if (!emq_check_type(call, dead, VALKEYMODULE_KEYTYPE_ZSET) ||
-        !emq_hash_counter(call, metrics, emq_the_host.strings.count, &failed) ||
+        !emq_hash_counter(call, metrics, emq_the_host.strings.count, 1, &failed) ||
         (writes = emq_begin_writes(call)) == NULL) {
         return;
     }
     write_failure(call, writes, job, emq_the_host.strings.dead, failures);
     emq_effect_zadd(writes, dead, 0, job->id);
-    write_count(call, writes, metrics, failed + 1);
+    emq_settle_count(call, writes, metrics, failed);
     (void)ValkeyModule_ReplyWithCString(call->ctx, EMQ_STATE_DEAD);
 }
 
 /* The budget counts failures and not claims: lost leases, delays and requeues do not eat it. */
 void emq_handle_fail(emq_call *call) {
-    static const settle_rule rule = {.word = "retry", .gone_is_stale = 1, .refuses_flow = 1};
+    static const emq_settle_rule rule = {.word = "retry", .gone_is_stale = 1, .refuses_flow = 1};
     enum { PENDING, FAILED, REACHED };
     const emq_reach_key keys[REACHED] = {
         [PENDING] = {.kind = EMQ_KEY_PENDING},
         [FAILED] = {.kind = EMQ_KEY_FAILED},
     };
     emq_ref reached[REACHED];
-    settling job;
+    emq_settling job;
     int64_t delay_ms = 0;
     int64_t max_failures = 0;
     ValkeyModuleString *count = NULL;
     int64_t failures = 0;
     if (!emq_value_integer(call, 2, &delay_ms) || !emq_value_integer(call, 3, &max_failures) ||
         !emq_reach(call, reached, keys, REACHED) ||
-        !check_settling(call, &rule, &job, emq_declared(call, 3), emq_declared(call, 0),
-                        reached[PENDING]) ||
-        !emq_hash_field(call, job.row_ref, emq_the_host.strings.failures, &count) ||
-        !emq_row_next_number(call, count, EMQ_FIELD_FAILURES, &failures)) {
+        !emq_settle_check(call, &rule, &job, emq_declared(call, 3), emq_declared(call, 0),
+                          reached[PENDING]) ||
+        !emq_hash_field(call, job.row_ref, emq_the_host.strings.failures, &count)) {
+        return;
+    }
+    if (!emq_row_next_number(count, &failures)) {
+        (void)emq_refuse_row_number(call, EMQ_FIELD_FAILURES);
         return;
     }
     if (failures >= max_failures) {
@@ -212,7 +185,7 @@ void emq_handle_fail(emq_call *call) {
 }
 
 /* Puts a released job into a set in a state. */
-static void put(emq_call *call, settling *job, ValkeyModuleString *state, emq_ref set,
+static void put(emq_call *call, emq_settling *job, ValkeyModuleString *state, emq_ref set,
                 int64_t score) {
     emq_writes *writes = NULL;
     if (!emq_check_type(call, set, VALKEYMODULE_KEYTYPE_ZSET) ||
@@ -227,23 +200,25 @@ static void put(emq_call *call, settling *job, ValkeyModuleString *state, emq_re
 }
 
 void emq_handle_delay(emq_call *call) {
-    static const settle_rule rule = {.word = "delay", .gone_is_stale = 1};
+    static const emq_settle_rule rule = {.word = "delay", .gone_is_stale = 1};
     const emq_reach_key pending_key = {.kind = EMQ_KEY_PENDING};
     emq_ref pending;
-    settling job;
+    emq_settling job;
     int64_t when = 0;
     if (emq_check_job_kind(call, emq_value(call, 0)) && emq_value_when(call, 2, &when) &&
         emq_reach(call, &pending, &pending_key, 1) &&
-        check_settling(call, &rule, &job, emq_declared(call, 0), emq_declared(call, 1), pending)) {
+        emq_settle_check(call, &rule, &job, emq_declared(call, 0), emq_declared(call, 1),
+                         pending)) {
         put(call, &job, emq_the_host.strings.scheduled, emq_declared(call, 2), when);
     }
 }
 
 void emq_handle_requeue(emq_call *call) {
-    static const settle_rule rule = {.word = "requeue", .gone_reply = -1};
+    static const emq_settle_rule rule = {.word = "requeue", .gone_reply = -1};
     emq_ref pending = emq_declared(call, 1);
-    settling job;
-    if (check_settling(call, &rule, &job, emq_declared(call, 2), emq_declared(call, 0), pending)) {
+    emq_settling job;
+    if (emq_settle_check(call, &rule, &job, emq_declared(call, 2), emq_declared(call, 0),
+                         pending)) {
         put(call, &job, emq_the_host.strings.pending, pending, 0);
     }
 }

@@ -5,10 +5,12 @@
 #include <stdio.h>
 
 #include "host.h"
+#include "wait.h"
 
 static unsigned long long calls[EMQ_VERBS];
 static unsigned long long refusals[EMQ_REFUSAL_CLASSES];
 static unsigned long long lost_effects;
+static unsigned long long wakes;
 
 void emq_stats_count_call(emq_verb_symbol symbol) {
     calls[symbol]++;
@@ -22,6 +24,10 @@ void emq_stats_count_refusal(emq_refusal_class class) {
 
 void emq_stats_count_lost_effect(void) {
     lost_effects++;
+}
+
+void emq_stats_count_wake(void) {
+    wakes++;
 }
 
 /* INFO field names are lower-case words: calls_enqueue, refused_wrongtype. */
@@ -50,6 +56,8 @@ void emq_stats_info(ValkeyModuleInfoCtx *info, int for_crash_report) {
     (void)ValkeyModule_InfoAddFieldCString(info, "version", EMQ_VERSION_STRING);
     (void)ValkeyModule_InfoAddFieldCString(info, "build", EMQ_BUILD);
     (void)ValkeyModule_InfoAddFieldULongLong(info, "lost_effects", lost_effects);
+    (void)ValkeyModule_InfoAddFieldULongLong(info, "blocked_claims", emq_wait_count());
+    (void)ValkeyModule_InfoAddFieldULongLong(info, "wakes", wakes);
     (void)ValkeyModule_InfoAddSection(info, "calls");
     for (size_t i = 0; i < EMQ_VERBS; i++) {
         field_name(name, sizeof(name), "calls", emq_verb_word(&emq_verbs[i]));

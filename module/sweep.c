@@ -93,7 +93,7 @@ static emq_visit look_at(emq_call *call, ValkeyModuleString *id, void *data) {
 static int find_due(emq_call *call, emq_ref set, sweep *s) {
     int64_t looks = (int64_t)s->limit * EMQ_SWEEP_LOOKS_FACTOR + EMQ_SWEEP_LOOKS_EXTRA;
     s->movers = ValkeyModule_Alloc(s->limit * sizeof(*s->movers));
-    return emq_zset_visit(call, set, emq_now_ms(), looks, look_at, s);
+    return emq_zset_visit(call, set, (double)emq_now_ms(), looks, look_at, s);
 }
 
 static void free_sweep(sweep *s) {
@@ -181,20 +181,14 @@ static void reply_fates(emq_call *call, const sweep *s) {
     }
 }
 
-/* The count must have room for all that die. */
-static int check_count(emq_call *call, const sweep *s, emq_ref metrics, int64_t *failed) {
-    return emq_hash_counter(call, metrics, emq_the_host.strings.count, failed) &&
-           (*failed <= INT64_MAX - (int64_t)s->dead_count ||
-            emq_refuse(call, "ERR increment or decrement would overflow"));
-}
-
 /* The types of what will be written. */
 static int check_targets(emq_call *call, const sweep *s, emq_ref pending, emq_ref dead,
                          emq_ref metrics, int64_t *failed) {
     return (s->mover_count == s->dead_count ||
             emq_check_type(call, pending, VALKEYMODULE_KEYTYPE_ZSET)) &&
            (s->dead_count == 0 || (emq_check_type(call, dead, VALKEYMODULE_KEYTYPE_ZSET) &&
-                                   check_count(call, s, metrics, failed)));
+                                   emq_hash_counter(call, metrics, emq_the_host.strings.count,
+                                                    (int64_t)s->dead_count, failed)));
 }
 
 static void take_back(emq_call *call, emq_ref metrics, sweep *s) {
@@ -217,9 +211,8 @@ static void take_back(emq_call *call, emq_ref metrics, sweep *s) {
         }
         drop_all(writes, active, s);
         if (s->dead_count > 0) {
-            const emq_field count = {
-                emq_the_host.strings.count,
-                ValkeyModule_CreateStringFromLongLong(call->ctx, failed + (int64_t)s->dead_count)};
+            const emq_field count = {emq_the_host.strings.count,
+                                     ValkeyModule_CreateStringFromLongLong(call->ctx, failed)};
             emq_effect_hset(writes, metrics, &count, 1);
         }
     }

@@ -10,6 +10,8 @@ const emq_value_facts *emq_value_get_facts(emq_value_kind kind) {
         [EMQ_VALUE_PAYLOAD] = {"payload", 0, 0, 0},
         [EMQ_VALUE_TOKEN] = {"token", 0, 0, 0},
         [EMQ_VALUE_LEASE_MS] = {"lease_ms", 1, 1, INT32_MAX},
+        [EMQ_VALUE_COUNT] = {"count", 1, 1, EMQ_BATCH_MAX},
+        [EMQ_VALUE_TIMEOUT_MS] = {"timeout_ms", 1, 0, 3600000},
         [EMQ_VALUE_MODE] = {"mode", 0, 0, 0},
         [EMQ_VALUE_WHEN] = {"ms", 1, 0, INT64_C(9007199254740991)},
         [EMQ_VALUE_AT_MS] = {"at ms", 1, 0, INT64_C(9007199254740991)},

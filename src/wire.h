@@ -74,6 +74,8 @@ typedef enum emq_value_kind {
     EMQ_VALUE_PAYLOAD,
     EMQ_VALUE_TOKEN,
     EMQ_VALUE_LEASE_MS,
+    EMQ_VALUE_COUNT,
+    EMQ_VALUE_TIMEOUT_MS,
     EMQ_VALUE_MODE,
     EMQ_VALUE_WHEN,  /* the number after a mode: an AT_MS or an IN_MS */
     EMQ_VALUE_AT_MS, /* the number after the mode `at` */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs in every state for the tests, checks of scores and effects, and the ten verbs as data. */
+/* Jobs in every state for the tests, checks of scores and effects, and the verbs as data. */
 #include "core.h"
 
 #include <stdio.h>
@@ -101,6 +101,51 @@ const core_verb core_verbs[CORE_VERBS] = {
      {ACTIVE, PENDING, DEAD, BASE},
      {"emq:{q}:active", "emq:{q}:pending", "emq:{q}:dead", "emq:{q}:"},
      {"1", "10"}},
+    {"EMQ.ENQUEUES",
+     "ENQUEUES",
+     "-6",
+     "+write, +denyoom, +module, +movablekeys",
+     "+@write, +@slow, +@emq",
+     "2n",
+     {PENDING, BASE},
+     {"emq:{q}:pending", "emq:{q}:"},
+     {J1, "p"}},
+    {"EMQ.CLAIMS",
+     "CLAIMS",
+     "-7",
+     "+write, +module, +blocking, +movablekeys",
+     "+@write, +@slow, +@blocking, +@emq",
+     "2 or 3",
+     {PENDING, ACTIVE, BASE},
+     {"emq:{q}:pending", "emq:{q}:active", "emq:{q}:"},
+     {"1000", "10"}},
+    {"EMQ.COMPLETES",
+     "COMPLETES",
+     "-6",
+     "+write, +module, +movablekeys",
+     "+@write, +@slow, +@emq",
+     "2n",
+     {ACTIVE, BASE},
+     {"emq:{q}:active", "emq:{q}:"},
+     {J1, "1"}},
+    {"EMQ.PAUSE",
+     "PAUSE",
+     "4",
+     "+write, +module, +fast, +movablekeys",
+     "+@write, +@fast, +@dangerous, +@emq",
+     "0",
+     {META, BASE},
+     {"emq:{q}:meta", "emq:{q}:"},
+     {NULL}},
+    {"EMQ.RESUME",
+     "RESUME",
+     "6",
+     "+write, +module, +fast, +movablekeys",
+     "+@write, +@fast, +@dangerous, +@emq",
+     "0",
+     {META, PENDING, RING, BASE},
+     {"emq:{q}:meta", "emq:{q}:pending", "emq:{q}:ring", "emq:{q}:"},
+     {NULL}},
 };
 
 void make_job(const char *id, const char *job_state, const char *set, const char *score) {
@@ -155,7 +200,7 @@ void expect_log(const char *file, int line, long long mark, const char *key, con
     }
     for (const char *at = want; *at != '\0'; at++) {
         const char letter[] = {*at, '\0'};
-        append_text(&filled, *at == '@' ? score : letter);
+        append_text(&filled, *at == '@' ? score : *at == '$' ? get_run_id() : letter);
     }
     char *got = aof_since(&server, mark);
     expect_text(file, line, got, filled);

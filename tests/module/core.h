@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines, the refusals and the jobs that the tests of scheduling, leases, failures and sweeps
- * share, and those ten verbs as data. */
+/* The lines, the refusals and the jobs that the tests of scheduling, leases, failures, sweeps and
+ * batches share, and those verbs as data. */
 #ifndef EMQ_TESTS_CORE_H
 #define EMQ_TESTS_CORE_H
 
 #include "fixture.h"
 
+#define RING BASE "ring"
 #define FAILED BASE "metrics:failed"
 
 #define SCHEDULE_JOB(id, payload, mode, ms)                                                        \
@@ -19,6 +20,11 @@
     "EMQ.FAIL", "5", ACTIVE, SCHEDULE, DEAD, ROW(id), BASE, id, token, delay, max, error
 #define REPROCESS(id) "EMQ.REPROCESS", "3", ROW(id), DEAD, PENDING, id
 #define REQUEUE(id, token) "EMQ.REQUEUE", "3", ACTIVE, PENDING, ROW(id), id, token
+#define ENQUEUES(...) "EMQ.ENQUEUES", "2", PENDING, BASE, __VA_ARGS__
+#define CLAIMS(...) "EMQ.CLAIMS", "3", PENDING, ACTIVE, BASE, __VA_ARGS__
+#define COMPLETES(...) "EMQ.COMPLETES", "2", ACTIVE, BASE, __VA_ARGS__
+#define PAUSE "EMQ.PAUSE", "2", META, BASE
+#define RESUME "EMQ.RESUME", "4", META, PENDING, RING, BASE
 #define STALLED_CHECK(max, limit) "EMQ.STALLED.CHECK", "4", ACTIVE, PENDING, DEAD, BASE, max, limit
 
 #define GONE "-EMQSTALE job gone"
@@ -63,7 +69,8 @@ void sweep_j1_back(void);
 void expect_at_now_plus(const char *file, int line, const char *key, const char *id, long long ms,
                         const char *want, ...) NULL_AT_THE_END;
 
-/* The commands behind an AOF mark are these; each `@` stands for the id's score in the set now. */
+/* The commands behind an AOF mark are these; each `@` stands for the id's score in the set now,
+ * each `$` for this server's run id. */
 #define EXPECT_LOG(mark, key, id, want) expect_log(__FILE__, __LINE__, (mark), (key), (id), (want))
 void expect_log(const char *file, int line, long long mark, const char *key, const char *id,
                 const char *want);
@@ -85,7 +92,7 @@ typedef struct core_verb {
     const char *values[CORE_WORDS_MAX];
 } core_verb;
 
-#define CORE_VERBS 10
+#define CORE_VERBS 15
 extern const core_verb core_verbs[CORE_VERBS];
 
 int count_words(const char *const *words);

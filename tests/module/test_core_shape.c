@@ -143,6 +143,8 @@ static void each_key_is_wrong_in_turn(void **state) {
         "emq:{q}:Dead",
         "emq:{q}:scheduled",
         "emq:{q}:metrics:failed",
+        "emq:{q}:Meta",
+        "emq:{q}:rings",
         "emq:{q}::",
         "emq:{q:r}:active",
         "emq:{q\\x00}:active",
@@ -156,7 +158,9 @@ static void each_key_is_wrong_in_turn(void **state) {
     EACH(verb) {
         for (int key = 0; key < count_words(verb->keys); key++) {
             for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-                CORE_UNCHANGED(client, layout_of(verb, key), verb, 2 + key, bad[i]);
+                if (strcmp(bad[i], verb->keys[key]) != 0) {
+                    CORE_UNCHANGED(client, layout_of(verb, key), verb, 2 + key, bad[i]);
+                }
             }
         }
     }
@@ -221,8 +225,9 @@ static void the_fence_comes_next(void **state) {
         CORE_UNCHANGED(client, FENCE_ABSENT, verb, -1, "");
         /* before every value: the last one is wrong, where it isn't the id, which is layout */
         int values = count_words(verb->values);
-        int last =
-            values == 1 && verb->values[0][0] == 'J' ? -1 : 1 + count_words(verb->keys) + values;
+        int last = values == 0 || (values == 1 && verb->values[0][0] == 'J')
+                       ? -1
+                       : 1 + count_words(verb->keys) + values;
         CORE_UNCHANGED(client, FENCE_ABSENT, verb, last, "x");
         run(client, "SET", FENCE, "echomq:5.0.0", NULL);
         CORE_UNCHANGED(client, FENCE_FOUND "echomq:5.0.0", verb, -1, "");

@@ -137,9 +137,9 @@ static void expect_names(const char *want, redisReply *reply) {
 }
 
 #define ALL                                                                                        \
-    "EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL EMQ.INSTALL "    \
-    "EMQ.PROMOTE EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.STALLED.CHECK "         \
-    "EMQ.VERSION"
+    "EMQ.CLAIM EMQ.CLAIMS EMQ.COMPLETE EMQ.COMPLETES EMQ.DELAY EMQ.ENQUEUE EMQ.ENQUEUES "          \
+    "EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL EMQ.INSTALL EMQ.PAUSE EMQ.PROMOTE EMQ.REPROCESS EMQ.REQUEUE " \
+    "EMQ.RESCHEDULE EMQ.RESUME EMQ.SCHEDULE EMQ.STALLED.CHECK EMQ.VERSION"
 
 static void the_category_and_the_module_hold_exactly_the_verbs(void **state) {
     (void)state;
@@ -153,9 +153,10 @@ static void expect_in_category(const char *category, const char *want) {
     redisReply *reply = call(client, "ACL", "CAT", category, NULL);
     char joined[512] = "";
     static const char *const verbs[] = {
-        "EMQ.CLAIM",   "EMQ.COMPLETE",   "EMQ.DELAY",    "EMQ.ENQUEUE",       "EMQ.EXTEND",
-        "EMQ.EXTENDS", "EMQ.FAIL",       "EMQ.INSTALL",  "EMQ.PROMOTE",       "EMQ.REPROCESS",
-        "EMQ.REQUEUE", "EMQ.RESCHEDULE", "EMQ.SCHEDULE", "EMQ.STALLED.CHECK", "EMQ.VERSION"};
+        "EMQ.CLAIM",      "EMQ.CLAIMS",   "EMQ.COMPLETE", "EMQ.COMPLETES",     "EMQ.DELAY",
+        "EMQ.ENQUEUE",    "EMQ.ENQUEUES", "EMQ.EXTEND",   "EMQ.EXTENDS",       "EMQ.FAIL",
+        "EMQ.INSTALL",    "EMQ.PAUSE",    "EMQ.PROMOTE",  "EMQ.REPROCESS",     "EMQ.REQUEUE",
+        "EMQ.RESCHEDULE", "EMQ.RESUME",   "EMQ.SCHEDULE", "EMQ.STALLED.CHECK", "EMQ.VERSION"};
     for (size_t v = 0; v < sizeof(verbs) / sizeof(verbs[0]); v++) {
         for (size_t i = 0; i < reply->elements; i++) {
             if (strcmp(reply->element[i]->str, verbs[v]) == 0) {
@@ -172,15 +173,19 @@ static void categories_follow_the_flags(void **state) {
     (void)state;
     expect_in_category(
         "write",
-        "EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL EMQ.INSTALL "
-        "EMQ.PROMOTE EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.STALLED.CHECK");
+        "EMQ.CLAIM EMQ.CLAIMS EMQ.COMPLETE EMQ.COMPLETES EMQ.DELAY EMQ.ENQUEUE EMQ.ENQUEUES "
+        "EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL EMQ.INSTALL EMQ.PAUSE EMQ.PROMOTE EMQ.REPROCESS "
+        "EMQ.REQUEUE EMQ.RESCHEDULE EMQ.RESUME EMQ.SCHEDULE EMQ.STALLED.CHECK");
     expect_in_category("read", "EMQ.VERSION");
-    expect_in_category("fast", "EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.FAIL "
-                               "EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.VERSION");
-    expect_in_category("slow", "EMQ.EXTENDS EMQ.INSTALL EMQ.PROMOTE EMQ.STALLED.CHECK");
-    expect_in_category("dangerous", "EMQ.INSTALL");
+    expect_in_category(
+        "fast",
+        "EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.FAIL "
+        "EMQ.PAUSE EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE EMQ.RESUME EMQ.SCHEDULE EMQ.VERSION");
+    expect_in_category("slow", "EMQ.CLAIMS EMQ.COMPLETES EMQ.ENQUEUES EMQ.EXTENDS EMQ.INSTALL "
+                               "EMQ.PROMOTE EMQ.STALLED.CHECK");
+    expect_in_category("dangerous", "EMQ.INSTALL EMQ.PAUSE EMQ.RESUME");
     expect_in_category("admin", "EMQ.INSTALL");
-    expect_in_category("blocking", "");
+    expect_in_category("blocking", "EMQ.CLAIMS");
     expect_in_category("keyspace", "");
 }
 

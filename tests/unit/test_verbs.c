@@ -34,6 +34,11 @@ static const row rows[] = {
     {"EMQ.REPROCESS", "REPROCESS", 6, 3, 1, "write fast", "write fast emq", "reprocess"},
     {"EMQ.REQUEUE", "REQUEUE", 7, 3, 2, "write fast", "write fast emq", "requeue"},
     {"EMQ.STALLED.CHECK", "STALLED.CHECK", 8, 4, 2, "write", "write slow emq", "stalled.check"},
+    {"EMQ.ENQUEUES", "ENQUEUES", -6, 2, 2, "write deny-oom", "write slow emq", "enqueues"},
+    {"EMQ.CLAIMS", "CLAIMS", -7, 3, 3, "write blocking", "write blocking slow emq", "claims"},
+    {"EMQ.COMPLETES", "COMPLETES", -6, 2, 2, "write", "write slow emq", "completes"},
+    {"EMQ.PAUSE", "PAUSE", 4, 2, 0, "write fast", "write dangerous fast emq", "pause"},
+    {"EMQ.RESUME", "RESUME", 6, 4, 0, "write fast", "write dangerous fast emq", "resume"},
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -75,6 +80,29 @@ static void each_row_is_the_protocols(void **state) {
         assert_string_equal(verb->since, "0.1.0");
         assert_true(strlen(verb->summary) > 10 && strlen(verb->complexity) > 3);
     }
+}
+
+static void expect_counts(const char *name, const char *words, const int *taken, int count) {
+    const emq_verb *verb = find(name);
+    char text[EMQ_WORDS_MAX];
+    emq_verb_value_words(text, sizeof(text), verb);
+    assert_string_equal(text, words);
+    for (int values = -3; values < 9; values++) {
+        int want = 0;
+        for (int i = 0; i < count; i++) {
+            want |= taken[i] == values;
+        }
+        assert_int_equal(emq_verb_takes(verb, values), want);
+    }
+}
+
+static void values_are_counted(void **state) {
+    (void)state;
+    expect_counts("EMQ.ENQUEUE", "2", (const int[]){2}, 1);
+    expect_counts("EMQ.PAUSE", "0", (const int[]){0}, 1);
+    expect_counts("EMQ.CLAIMS", "2 or 3", (const int[]){2, 3}, 2);
+    expect_counts("EMQ.EXTENDS", "1 + 2n", (const int[]){3, 5, 7}, 3);
+    expect_counts("EMQ.COMPLETES", "2n", (const int[]){2, 4, 6, 8}, 4);
 }
 
 static void keys_stand_where_the_protocol_says(void **state) {
@@ -220,6 +248,7 @@ static void words_never_pass_their_room(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row_is_the_protocols),
+        cmocka_unit_test(values_are_counted),
         cmocka_unit_test(keys_stand_where_the_protocol_says),
         cmocka_unit_test(keys_and_values_of_the_job_core),
         cmocka_unit_test(the_job_core_has_exactly_its_tokens),
