@@ -24,4 +24,8 @@ const char *emq_role_name(emq_role role);
 #define EMQ_ROLE_RULES_MAX 8192
 size_t emq_role_rules(char *out, size_t cap, emq_role role, const char *queue);
 
+/* The broad form: every part of a queue's life but what is dangerous, newer verbs included. */
+#define EMQ_BROAD_RULES(queue)                                                                     \
+    "+client|setname +get +@emq -@dangerous ~emq:{" queue "}:* %R~{emq}:version"
+
 #endif

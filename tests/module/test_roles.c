@@ -65,6 +65,7 @@ static void produce(cycle *c) {
     STEP("1", ENQUEUE(J1, "p"));
     STEP("0", ENQUEUE(J1, "p"));
     STEP("1", SCHEDULE_JOB(J2, "p", "in", "60000"));
+    STEP("[0, 1]", ENQUEUES(J2, "p", J3, "p"));
 }
 
 #define LEASED(id, attempts) "[\"" id "\", \"p\", " attempts "]"
@@ -97,6 +98,9 @@ static void work(cycle *c) {
     run(client, "ZADD", ACTIVE, "1", J3, NULL);
     STEP("[[], [\"" J3 "\"]]", STALLED_CHECK("2", "10"));
     STEP("[]", CLAIM("60000"));
+    run(client, ENQUEUE(J1, "p"), NULL);
+    STEP("[" LEASED(J1, "1") "]", CLAIMS("60000", "10"));
+    STEP("[1]", COMPLETES(J1, "1"));
 }
 
 static void operate(cycle *c) {
@@ -115,6 +119,9 @@ static void operate(cycle *c) {
     STEP("[\"line\"]", "LRANGE", LOGS(J1), "0", "-1");
     STEP("[\"count\", \"7\"]", "HGETALL", COMPLETED);
     STEP("[\"count\", \"1\"]", "HGETALL", FAILED);
+    STEP("1", PAUSE);
+    STEP("[\"paused\", \"1\"]", "HGETALL", META);
+    STEP("1", RESUME);
     STEP("1", REPROCESS(J1));
     STEP("1", RESCHEDULE(J2, "at", "1"));
     STEP("1", PROMOTE("10"));
@@ -255,11 +262,14 @@ static const expectation expectations[] = {
     {"EMQ.VERSION", {{OK, OK}, {OK, OK}, {OK, OK}, {OK, OK}}},
     {"EMQ.INSTALL", {{NO, NO}, {NO, NO}, {NO, NO}, {OK, OK}}},
     {"EMQ.ENQUEUE", {{OK, KEY}, {NO, NO}, {NO, NO}, {NO, NO}}},
+    {"EMQ.ENQUEUES", {{OK, KEY}, {NO, NO}, {NO, NO}, {NO, NO}}},
     {"EMQ.SCHEDULE", {{OK, KEY}, {NO, NO}, {NO, NO}, {NO, NO}}},
     {"EMQ.CLAIM", {{NO, NO}, {OK, KEY}, {NO, NO}, {NO, NO}}},
+    {"EMQ.CLAIMS", {{NO, NO}, {OK, KEY}, {NO, NO}, {NO, NO}}},
     {"EMQ.EXTEND", {{NO, NO}, {OK, KEY}, {NO, NO}, {NO, NO}}},
     {"EMQ.EXTENDS", {{NO, NO}, {OK, KEY}, {NO, NO}, {NO, NO}}},
     {"EMQ.COMPLETE", {{NO, NO}, {OK, KEY}, {NO, NO}, {NO, NO}}},
+    {"EMQ.COMPLETES", {{NO, NO}, {OK, KEY}, {NO, NO}, {NO, NO}}},
     {"EMQ.FAIL", {{NO, NO}, {OK, KEY}, {NO, NO}, {NO, NO}}},
     {"EMQ.DELAY", {{NO, NO}, {OK, KEY}, {NO, NO}, {NO, NO}}},
     {"EMQ.REQUEUE", {{NO, NO}, {OK, KEY}, {NO, NO}, {NO, NO}}},
@@ -267,6 +277,8 @@ static const expectation expectations[] = {
     {"EMQ.STALLED.CHECK", {{NO, NO}, {OK, KEY}, {OK, KEY}, {NO, NO}}},
     {"EMQ.REPROCESS", {{NO, NO}, {NO, NO}, {OK, KEY}, {NO, NO}}},
     {"EMQ.RESCHEDULE", {{NO, NO}, {NO, NO}, {OK, KEY}, {NO, NO}}},
+    {"EMQ.PAUSE", {{NO, NO}, {NO, NO}, {OK, KEY}, {NO, NO}}},
+    {"EMQ.RESUME", {{NO, NO}, {NO, NO}, {OK, KEY}, {NO, NO}}},
 };
 
 #define EXPECTATIONS ((int)(sizeof(expectations) / sizeof(expectations[0])))
@@ -289,27 +301,32 @@ static void each_verb_has_one_line(void **state) {
     assert_int_equal(EXPECTATIONS, EMQ_VERBS);
 }
 
-static void expect_answer(const char *got, const emq_verb *verb, answer want) {
+/* What a reply means; -1 when the verb finds the call malformed, or refuses in other words. */
+static int classify(const char *reply, const emq_verb *verb) {
+    char no_verb[LOG_TEXT_MAX];
+    (void)snprintf(no_verb, sizeof(no_verb),
+                   "-NOPERM User tester has no permissions to run the '%s' command", verb->name);
+    if (strcmp(reply, no_verb) == 0) {
+        return NO;
+    }
+    if (strcmp(reply, NO_KEY) == 0) {
+        return KEY;
+    }
+    return strncmp(reply, "-NOPERM", 7) == 0 || strncmp(reply, "-ERR", 4) == 0 ? -1 : OK;
+}
+
+/* A refusal leaves one entry that says what was missing. */
+static int is_logged(answer want) {
     char reason[LOG_TEXT_MAX];
     char object[LOG_TEXT_MAX];
-    char refusal[LOG_TEXT_MAX];
     int entries = read_log(reason, object, LOG_TEXT_MAX);
-    if (want == OK) {
-        assert_int_equal(entries, 0);
-        /* neither a refusal nor a call that the verb finds malformed */
-        assert_int_not_equal(strncmp(got, "-NOPERM", 7), 0);
-        assert_int_not_equal(strncmp(got, "-ERR", 4), 0);
-        return;
-    }
-    (void)snprintf(refusal, sizeof(refusal),
-                   "-NOPERM User tester has no permissions to run the '%s' command", verb->name);
-    EXPECT_TEXT(got, want == NO ? refusal : NO_KEY);
-    assert_int_equal(entries, 1);
-    EXPECT_TEXT(reason, want == NO ? "command" : "key");
+    return want == OK ? entries == 0
+                      : entries == 1 && strcmp(reason, want == NO ? "command" : "key") == 0;
 }
 
 /* Sends a right call of the verb for the queue; a refused one leaves the data as they were. */
-static void try_verb(redisContext *user, const emq_verb *verb, const char *queue, answer want) {
+static void try_verb(redisContext *user, emq_role role, const emq_verb *verb, const char *queue,
+                     answer want) {
     char before[DIGEST_MAX];
     char after[DIGEST_MAX];
     command line = {0};
@@ -319,10 +336,10 @@ static void try_verb(redisContext *user, const emq_verb *verb, const char *queue
     verb_line(&line, verb, queue);
     redisReply *reply = command_send(user, &line);
     char *got = reply_to_text(reply);
-    expect_answer(got, verb, want);
-    if (want != OK) {
-        EXPECT_TEXT(get_digest(after, &server), before);
-        assert_int_equal(get_offset(&server), offset);
+    int changed = strcmp(get_digest(after, &server), before) != 0 || get_offset(&server) != offset;
+    if (classify(got, verb) != (int)want || !is_logged(want) || (changed && want != OK)) {
+        fail_msg("%s of a %s on queue %s: %s%s", verb->name, emq_role_name(role), queue, got,
+                 changed ? ", and something changed" : "");
     }
     free(got);
     freeReplyObject(reply);
@@ -343,9 +360,8 @@ static void each_verb_answers_each_user_as_the_table_says(void **state) {
             const expectation *want = find_expectation(&emq_verbs[i]);
             (void)clean_slate(state);
             lease_on_both_queues();
-            print_message("%s %s\n", emq_role_name((emq_role)role), want->verb);
-            try_verb(user, &emq_verbs[i], "r", want->of[role].other);
-            try_verb(user, &emq_verbs[i], "q", want->of[role].own);
+            try_verb(user, (emq_role)role, &emq_verbs[i], "r", want->of[role].other);
+            try_verb(user, (emq_role)role, &emq_verbs[i], "q", want->of[role].own);
         }
         redisFree(user);
     }
@@ -380,6 +396,42 @@ static void a_dry_run_tells_what_a_user_may_do(void **state) {
            "ACL", "DRYRUN", "tester", "EMQ.CLAIM", "3", "emq:{r}:pending", "emq:{r}:active",
            "emq:{r}:", "60000");
     expect_no_entry();
+}
+
+static int somebody_waits(void *data) {
+    char value[16];
+    return strcmp(get_info(value, sizeof(value), data, "clients", "blocked_clients"), "1") == 0;
+}
+
+/* A claim that waits has the rights of the moment in which it is woken. */
+static void a_right_that_is_withdrawn_ends_a_wait(void **state) {
+    static const struct {
+        const char *rule;
+        const char *answer;
+    } cases[] = {
+        {"-emq.claims", "NOPERM User tester has no permissions to run the 'EMQ.CLAIMS' command"},
+        {"resetkeys", &NO_KEY[1]},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        redisReply *reply = NULL;
+        (void)clean_slate(state);
+        redisContext *user = server_connect_as(&server, "tester", rules_of(EMQ_ROLE_WORKER));
+        const char *words[] = {CLAIMS("60000", "1", "600000")};
+        assert_int_equal(
+            redisAppendCommandArgv(user, sizeof(words) / sizeof(words[0]), words, NULL), REDIS_OK);
+        int sent = 0;
+        while (!sent) {
+            assert_int_equal(redisBufferWrite(user, &sent), REDIS_OK);
+        }
+        wait_until("the claim waits", somebody_waits, server.admin);
+        run(server.admin, "ACL", "SETUSER", "tester", cases[i].rule, NULL);
+        run(client, ENQUEUE(J1, "p"), NULL);
+        assert_int_equal(redisGetReply(user, (void **)&reply), REDIS_OK);
+        EXPECT_TEXT(reply->str, cases[i].answer);
+        freeReplyObject(reply);
+        EXPECT(client, "1", "ZCARD", PENDING);
+        redisFree(user);
+    }
 }
 
 /* The same rules as lines of an ACL file. The server loads its modules before its users, so that
@@ -423,6 +475,7 @@ int main(void) {
         TEST(each_verb_answers_each_user_as_the_table_says),
         TEST(reads_stay_within_the_queue),
         TEST(a_dry_run_tells_what_a_user_may_do),
+        TEST(a_right_that_is_withdrawn_ends_a_wait),
         TEST(the_rules_work_from_an_acl_file),
     };
     return RUN_SERVER_TESTS("roles", tests, start_server, stop_server);

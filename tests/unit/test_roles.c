@@ -106,6 +106,8 @@ static void the_documentation_prints_them(void **state) {
         (void)snprintf(start, sizeof(start), "user %s-%s on >change-me ", prefix, name);
         missing += !prints_line(page, start, rules);
     }
+    missing += !prints_line(page, "ACL SETUSER orders-service reset on >change-me ",
+                            EMQ_BROAD_RULES("orders"));
     free(page);
     assert_int_equal(missing, 0);
 }
