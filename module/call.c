@@ -14,6 +14,7 @@
 #define REFUSAL_MAX 256
 #define FOUND_MAX 128
 #define NO_PERMISSION "NOPERM No permissions to access a key"
+#define NO_CHANNEL "NOPERM No permissions to access a channel"
 
 int emq_refuse(emq_call *call, const char *text) {
     emq_stats_count_refusal(emq_refusal_classify(text, strlen(text)));
@@ -109,6 +110,9 @@ static int count_members(const emq_call *call, int *first) {
 static int check_batch_ids(emq_call *call) {
     int first = 0;
     int members = count_members(call, &first);
+    if (members > 0 && call->verb->values[first] != EMQ_VALUE_ID) {
+        return 1; /* what repeats is no id: fields, or numbers */
+    }
     for (int i = 0; i < members; i++) {
         if (!emq_name_valid(emq_text(emq_value(call, first + i * call->verb->repeated)))) {
             char refusal[REFUSAL_MAX];
@@ -126,6 +130,19 @@ int emq_check_batch_size(emq_call *call) {
            refuse_range(call, "members", 1, EMQ_BATCH_MAX);
 }
 
+/* The name of a stream arrives nowhere but in its key. */
+static int is_named_by_itself(emq_key_kind kind) {
+    return kind == EMQ_KEY_STREAM || kind == EMQ_KEY_STREAM_FAILURES;
+}
+
+static int key_matches(const emq_call *call, int index, emq_slice id) {
+    emq_key_kind kind = call->verb->keys[index];
+    emq_slice key = emq_text(call->argv[2 + index]);
+    emq_slice name;
+    return is_named_by_itself(kind) ? emq_key_find_name(&name, key, kind, call->queue)
+                                    : emq_key_matches(key, kind, call->queue, id);
+}
+
 /* The queue is the one that the first key names; every key must then be byte for byte what its
  * kind, the queue and the id dictate. */
 static int check_layout(emq_call *call) {
@@ -135,8 +152,7 @@ static int check_layout(emq_call *call) {
     int has_queue = emq_key_find_queue(&call->queue, emq_text(call->argv[2]));
     for (int i = 0; i < verb->key_count; i++) {
         int needs_queue = verb->keys[i] != EMQ_KEY_FENCE;
-        if ((has_queue || !needs_queue) &&
-            emq_key_matches(emq_text(call->argv[2 + i]), verb->keys[i], call->queue, id)) {
+        if ((has_queue || !needs_queue) && key_matches(call, i, id)) {
             continue;
         }
         char refusal[REFUSAL_MAX];
@@ -215,6 +231,20 @@ static ValkeyModuleString *build_key(const emq_call *call, const emq_reach_key *
     emq_slice id = key->id == NULL ? (emq_slice){"", 0} : emq_text(key->id);
     size_t length = emq_key_write(name, sizeof(name), key->kind, call->queue, id);
     return ValkeyModule_CreateString(call->ctx, name, length);
+}
+
+int emq_reach_channel(emq_call *call, ValkeyModuleString **out) {
+    *out = build_key(call, &(emq_reach_key){.kind = EMQ_KEY_EVENTS});
+    if (call->user != NULL &&
+        ValkeyModule_ACLCheckChannelPermissions(
+            call->user, *out, VALKEYMODULE_CMD_CHANNEL_PUBLISH) == VALKEYMODULE_OK) {
+        return 1;
+    }
+    if (call->user_name != NULL) {
+        (void)ValkeyModule_ACLAddLogEntryByUserName(call->ctx, call->user_name, *out,
+                                                    VALKEYMODULE_ACL_LOG_CHANNEL);
+    }
+    return emq_refuse(call, NO_CHANNEL);
 }
 
 int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count) {

@@ -94,6 +94,9 @@ typedef struct emq_reach_key {
  * refuses with NOPERM and an entry in ACL LOG. Every id must be a valid name (emq_name_valid). */
 int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count);
 
+/* The same for the queue's channel, to publish on it; refused as a channel. */
+int emq_reach_channel(emq_call *call, ValkeyModuleString **out);
+
 /* Checks the fence; refuses when it does not hold this wire. */
 int emq_check_fence(emq_call *call);
 

@@ -2,6 +2,7 @@
 /* Effects: the change, its plain command for replicas and the AOF, its notification. */
 #include "effects.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 #define DEL_MAX 4
@@ -127,6 +128,34 @@ void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count) {
         names[i] = refs[i].name;
     }
     expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "DEL", "v", names, count), "DEL");
+}
+
+int emq_effect_xadd(emq_writes *writes, emq_ref ref, const ValkeyModuleStreamID *id,
+                    ValkeyModuleString *id_text, ValkeyModuleString **fields, size_t count) {
+    ValkeyModuleStreamID added = *id;
+    ValkeyModuleKey *key = open_for_write(writes, ref);
+    int result = ValkeyModule_StreamAdd(key, 0, &added, fields, (long)count);
+    int reason = errno;
+    ValkeyModule_CloseKey(key); /* wakes who waits for the stream */
+    if (result != VALKEYMODULE_OK) {
+        errno = reason;
+        return 0;
+    }
+    expect_ok(
+        writes,
+        ValkeyModule_Replicate(writes->ctx, "XADD", "ssv", ref.name, id_text, fields, 2 * count),
+        "XADD");
+    queue_event(writes, VALKEYMODULE_NOTIFY_STREAM, "xadd", ref);
+    return 1;
+}
+
+int emq_effect_publish(emq_writes *writes, ValkeyModuleString *channel,
+                       ValkeyModuleString *message) {
+    int receivers = ValkeyModule_PublishMessage(writes->ctx, channel, message);
+    /* "A": replaying a message at a restart would send it a second time */
+    expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "PUBLISH", "Ass", channel, message),
+              "PUBLISH");
+    return receivers;
 }
 
 void emq_effects_notify(emq_writes *writes) {

@@ -6,6 +6,7 @@
 
 const char *const emq_gate_apis[] = {
     "ACLAddLogEntryByUserName",
+    "ACLCheckChannelPermissions",
     "ACLCheckKeyPermissions",
     "AddACLCategory",
     "Alloc",
@@ -38,6 +39,7 @@ const char *const emq_gate_apis[] = {
     "Log",
     "NotifyKeyspaceEvent",
     "OpenKey",
+    "PublishMessage",
     "Realloc",
     "RegisterInfoFunc",
     "Replicate",
@@ -52,6 +54,7 @@ const char *const emq_gate_apis[] = {
     "SetCommandACLCategories",
     "SetCommandInfo",
     "SetModuleOptions",
+    "StreamAdd",
     "StringDMA",
     "StringPtrLen",
     "StringSet",
@@ -67,7 +70,8 @@ const char *const emq_gate_apis[] = {
     NULL,
 };
 
-const char *const emq_gate_commands[] = {"DEL", "HDEL", "HSET", "SET", "ZADD", "ZREM", NULL};
+const char *const emq_gate_commands[] = {"DEL",  "HDEL", "HSET", "PUBLISH", "SET",
+                                         "XADD", "ZADD", "ZREM", NULL};
 
 static const char *find_missing(const char *const *names, int (*has)(void *, const char *),
                                 void *data) {

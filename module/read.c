@@ -153,6 +153,29 @@ int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int
     return 1;
 }
 
+int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out) {
+    ValkeyModuleKey *key = NULL;
+    long long number = 0;
+    emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_STRING, &key);
+    int is_number = 1;
+    if (presence == EMQ_PRESENT) {
+        size_t length = 0;
+        const char *text = ValkeyModule_StringDMA(key, &length, VALKEYMODULE_READ);
+        ValkeyModuleString *value = ValkeyModule_CreateString(call->ctx, text, length);
+        is_number = ValkeyModule_StringToLongLong(value, &number) == VALKEYMODULE_OK;
+        ValkeyModule_CloseKey(key);
+    }
+    /* the server's own words, as INCR has them for such a string */
+    if (!is_number) {
+        return emq_refuse(call, "ERR value is not an integer or out of range");
+    }
+    if (number == INT64_MAX) {
+        return emq_refuse(call, "ERR increment or decrement would overflow");
+    }
+    *out = number;
+    return presence != EMQ_PRESENCE_REFUSED;
+}
+
 int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *out) {
     ValkeyModuleKey *key = NULL;
     double score = 0;

@@ -50,6 +50,10 @@ int emq_hash_has(emq_call *call, emq_ref ref, ValkeyModuleString *field, int *ou
  * that can go up by one. */
 int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int64_t *out);
 
+/* The counter in a string, 0 when it is absent. Refuses another type and what is no integer that
+ * can go up by one. */
+int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out);
+
 /* Tells whether a sorted set has a member; *out is 0 for an absent key. Refuses another type. */
 int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *out);
 

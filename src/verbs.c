@@ -83,7 +83,7 @@ size_t emq_verb_flag_words(char *out, size_t cap, const emq_verb *verb) {
         {EMQ_FLAG_WRITE, "write"},       {EMQ_FLAG_READONLY, "readonly"},
         {EMQ_FLAG_DENY_OOM, "deny-oom"}, {EMQ_FLAG_DENY_SCRIPT, "deny-script"},
         {EMQ_FLAG_ADMIN, "admin"},       {EMQ_FLAG_FAST, "fast"},
-        {EMQ_FLAG_BLOCKING, "blocking"},
+        {EMQ_FLAG_BLOCKING, "blocking"}, {EMQ_FLAG_PUBSUB, "pubsub"},
     };
     size_t used = 0;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -110,6 +110,9 @@ size_t emq_verb_category_words(char *out, size_t cap, const emq_verb *verb) {
     }
     if ((verb->flags & EMQ_FLAG_BLOCKING) != 0) {
         used = append_word(out, cap, used, "blocking");
+    }
+    if ((verb->flags & EMQ_FLAG_PUBSUB) != 0) {
+        used = append_word(out, cap, used, "pubsub");
     }
     used = append_word(out, cap, used, (verb->flags & EMQ_FLAG_FAST) != 0 ? "fast" : "slow");
     return append_word(out, cap, used, EMQ_MODULE_NAME);

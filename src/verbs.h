@@ -16,6 +16,7 @@ typedef enum emq_family {
     EMQ_FAMILY_CORE,
     EMQ_FAMILY_ADMIN,
     EMQ_FAMILY_QUEUE,
+    EMQ_FAMILY_BUS,
 } emq_family;
 
 enum {
@@ -27,6 +28,7 @@ enum {
     EMQ_FLAG_FAST = 32,
     EMQ_FLAG_BLOCKING = 64,
     EMQ_FLAG_DANGEROUS = 128, /* a category, no flag of the server */
+    EMQ_FLAG_PUBSUB = 256,
 };
 
 typedef enum emq_verb_symbol {

@@ -16,6 +16,7 @@
 /* The namespaces of branded ids. */
 #define EMQ_NAMESPACE_LEN 3
 #define EMQ_NAMESPACE_JOB "JOB"
+#define EMQ_NAMESPACE_EVENT "EVT"
 
 /* Fields of a job row. */
 #define EMQ_FIELD_STATE "state"
@@ -31,6 +32,16 @@
 /* Fields of the hashes that belong to a queue. */
 #define EMQ_FIELD_PAUSED "paused"
 #define EMQ_FIELD_COUNT "count"
+
+/* The first field of a record in a stream. */
+#define EMQ_FIELD_ID "id"
+
+/* The names that a message on the channel always has, and what is put behind a name whose value is
+ * base64. */
+#define EMQ_MESSAGE_EVENT "event"
+#define EMQ_MESSAGE_JOB "job"
+#define EMQ_MESSAGE_SEQ "seq"
+#define EMQ_MESSAGE_BASE64 "_b64"
 
 /* States of a job. */
 #define EMQ_STATE_PENDING "pending"
@@ -83,6 +94,13 @@ typedef enum emq_value_kind {
     EMQ_VALUE_MAX_STALLED,
     EMQ_VALUE_LIMIT,
     EMQ_VALUE_ERROR,
+    EMQ_VALUE_RECORD_ID, /* of a stream's record: it is part of no key */
+    EMQ_VALUE_FIELD,
+    EMQ_VALUE_FIELD_VALUE,
+    EMQ_VALUE_EVENT,
+    EMQ_VALUE_EVENT_JOB, /* whom a message is about: any text */
+    EMQ_VALUE_GROUP,
+    EMQ_VALUE_ENTRY_ID,
 } emq_value_kind;
 
 typedef struct emq_value_facts {

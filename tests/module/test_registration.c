@@ -37,6 +37,18 @@ static void commands_are_registered_as_their_rows_say(void **state) {
            ENTRY("EMQ.INSTALL", "3", "+write, +denyoom, +module, +admin, +noscript, +movablekeys",
                  "+@write, +@admin, +@slow, +@dangerous, +@emq", EVAL_KEYS),
            "COMMAND", "INFO", "EMQ.INSTALL");
+    EXPECT(client,
+           ENTRY("EMQ.APPEND", "-4", "+write, +denyoom, +module, +fast, +movablekeys",
+                 "+@write, +@fast, +@emq", EVAL_KEYS),
+           "COMMAND", "INFO", "EMQ.APPEND");
+    EXPECT(client,
+           ENTRY("EMQ.PUBLISH", "-5", "+write, +denyoom, +module, +pubsub, +fast, +movablekeys",
+                 "+@write, +@pubsub, +@fast, +@emq", EVAL_KEYS),
+           "COMMAND", "INFO", "EMQ.PUBLISH");
+    EXPECT(client,
+           ENTRY("EMQ.FAILURES.INCR", "5", "+write, +denyoom, +module, +fast, +movablekeys",
+                 "+@write, +@fast, +@emq", EVAL_KEYS),
+           "COMMAND", "INFO", "EMQ.FAILURES.INCR");
 }
 
 #define WITH_KEYS(a, b) "[\"" a "\", \"" b "\"]"
@@ -137,8 +149,9 @@ static void expect_names(const char *want, redisReply *reply) {
 }
 
 #define ALL                                                                                        \
-    "EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL EMQ.INSTALL "    \
-    "EMQ.PROMOTE EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.STALLED.CHECK "         \
+    "EMQ.APPEND EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL "     \
+    "EMQ.FAILURES.INCR EMQ.INSTALL EMQ.PROMOTE EMQ.PUBLISH EMQ.REPROCESS EMQ.REQUEUE "             \
+    "EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.STALLED.CHECK "                                               \
     "EMQ.VERSION"
 
 static void the_category_and_the_module_hold_exactly_the_verbs(void **state) {
@@ -153,9 +166,10 @@ static void expect_in_category(const char *category, const char *want) {
     redisReply *reply = call(client, "ACL", "CAT", category, NULL);
     char joined[512] = "";
     static const char *const verbs[] = {
-        "EMQ.CLAIM",   "EMQ.COMPLETE",   "EMQ.DELAY",    "EMQ.ENQUEUE",       "EMQ.EXTEND",
-        "EMQ.EXTENDS", "EMQ.FAIL",       "EMQ.INSTALL",  "EMQ.PROMOTE",       "EMQ.REPROCESS",
-        "EMQ.REQUEUE", "EMQ.RESCHEDULE", "EMQ.SCHEDULE", "EMQ.STALLED.CHECK", "EMQ.VERSION"};
+        "EMQ.APPEND",   "EMQ.CLAIM",         "EMQ.COMPLETE",  "EMQ.DELAY",         "EMQ.ENQUEUE",
+        "EMQ.EXTEND",   "EMQ.EXTENDS",       "EMQ.FAIL",      "EMQ.FAILURES.INCR", "EMQ.INSTALL",
+        "EMQ.PROMOTE",  "EMQ.PUBLISH",       "EMQ.REPROCESS", "EMQ.REQUEUE",       "EMQ.RESCHEDULE",
+        "EMQ.SCHEDULE", "EMQ.STALLED.CHECK", "EMQ.VERSION"};
     for (size_t v = 0; v < sizeof(verbs) / sizeof(verbs[0]); v++) {
         for (size_t i = 0; i < reply->elements; i++) {
             if (strcmp(reply->element[i]->str, verbs[v]) == 0) {
@@ -172,15 +186,19 @@ static void categories_follow_the_flags(void **state) {
     (void)state;
     expect_in_category(
         "write",
-        "EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL EMQ.INSTALL "
-        "EMQ.PROMOTE EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.STALLED.CHECK");
+        "EMQ.APPEND EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL "
+        "EMQ.FAILURES.INCR EMQ.INSTALL EMQ.PROMOTE EMQ.PUBLISH EMQ.REPROCESS EMQ.REQUEUE "
+        "EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.STALLED.CHECK");
     expect_in_category("read", "EMQ.VERSION");
-    expect_in_category("fast", "EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.FAIL "
-                               "EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.VERSION");
+    expect_in_category(
+        "fast", "EMQ.APPEND EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.FAIL "
+                "EMQ.FAILURES.INCR EMQ.PUBLISH EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE "
+                "EMQ.SCHEDULE EMQ.VERSION");
     expect_in_category("slow", "EMQ.EXTENDS EMQ.INSTALL EMQ.PROMOTE EMQ.STALLED.CHECK");
     expect_in_category("dangerous", "EMQ.INSTALL");
     expect_in_category("admin", "EMQ.INSTALL");
     expect_in_category("blocking", "");
+    expect_in_category("pubsub", "EMQ.PUBLISH");
     expect_in_category("keyspace", "");
 }
 

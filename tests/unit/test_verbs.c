@@ -34,6 +34,11 @@ static const row rows[] = {
     {"EMQ.REPROCESS", "REPROCESS", 6, 3, 1, "write fast", "write fast emq", "reprocess"},
     {"EMQ.REQUEUE", "REQUEUE", 7, 3, 2, "write fast", "write fast emq", "requeue"},
     {"EMQ.STALLED.CHECK", "STALLED.CHECK", 8, 4, 2, "write", "write slow emq", "stalled.check"},
+    {"EMQ.APPEND", "APPEND", -4, 1, 3, "write deny-oom fast", "write fast emq", "append"},
+    {"EMQ.PUBLISH", "PUBLISH", -5, 1, 4, "write deny-oom fast pubsub", "write pubsub fast emq",
+     "publish"},
+    {"EMQ.FAILURES.INCR", "FAILURES.INCR", 5, 1, 2, "write deny-oom fast", "write fast emq",
+     "failures.incr"},
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -149,6 +154,33 @@ static void keys_and_values_of_the_job_core(void **state) {
     }
 }
 
+static void keys_and_values_of_the_bus(void **state) {
+    static const places table[] = {
+        {"EMQ.APPEND",
+         {EMQ_KEY_STREAM},
+         {EMQ_VALUE_RECORD_ID, EMQ_VALUE_FIELD, EMQ_VALUE_FIELD_VALUE}},
+        {"EMQ.PUBLISH",
+         {EMQ_KEY_BASE},
+         {EMQ_VALUE_EVENT, EMQ_VALUE_EVENT_JOB, EMQ_VALUE_FIELD, EMQ_VALUE_FIELD_VALUE}},
+        {"EMQ.FAILURES.INCR", {EMQ_KEY_STREAM_FAILURES}, {EMQ_VALUE_GROUP, EMQ_VALUE_ENTRY_ID}},
+    };
+    static const char *const shapes[] = {"1 + 2n", "2 + 2n", "2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        const emq_verb *verb = find(table[i].name);
+        char words[EMQ_WORDS_MAX];
+        assert_int_equal(verb->family, EMQ_FAMILY_BUS);
+        assert_int_equal(verb->keys[0], table[i].keys[0]);
+        for (int value = 0; value < verb->value_count; value++) {
+            assert_int_equal(verb->values[value], table[i].values[value]);
+        }
+        emq_verb_value_words(words, sizeof(words), verb);
+        assert_string_equal(words, shapes[i]);
+        /* no value of theirs is part of a key */
+        assert_int_equal(emq_verb_find_value(verb, EMQ_VALUE_ID), -1);
+    }
+}
+
 static void the_job_core_has_exactly_its_tokens(void **state) {
     const char *const expected[] = {
         "enqueue", "schedule",   "claim", "claim.pause", "extend",    "extends", "complete",
@@ -222,6 +254,7 @@ int main(void) {
         cmocka_unit_test(each_row_is_the_protocols),
         cmocka_unit_test(keys_stand_where_the_protocol_says),
         cmocka_unit_test(keys_and_values_of_the_job_core),
+        cmocka_unit_test(keys_and_values_of_the_bus),
         cmocka_unit_test(the_job_core_has_exactly_its_tokens),
         cmocka_unit_test(nothing_stands_twice),
         cmocka_unit_test(every_row_keeps_the_rules),
