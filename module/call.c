@@ -22,7 +22,7 @@ int emq_refuse(emq_call *call, const char *text) {
     return 0;
 }
 
-static int refuse_range(emq_call *call, const char *what, int64_t min, int64_t max) {
+int emq_refuse_range(emq_call *call, const char *what, int64_t min, int64_t max) {
     char refusal[REFUSAL_MAX];
     (void)snprintf(refusal, sizeof(refusal),
                    "ERR EMQ %s must be an integer from %" PRId64 " to %" PRId64, what, min, max);
@@ -30,29 +30,29 @@ static int refuse_range(emq_call *call, const char *what, int64_t min, int64_t m
 }
 
 ValkeyModuleString *emq_value(const emq_call *call, int index) {
-    return call->argv[2 + call->verb->key_count + index];
+    return call->argv[call->first_key + call->verb->key_count + index];
 }
 
-static int parse_integer(emq_call *call, int index, emq_value_kind kind, int64_t *out) {
+int emq_value_integer_of(emq_call *call, int index, emq_value_kind kind, int64_t *out) {
     const emq_value_facts *facts = emq_value_get_facts(kind);
     emq_slice text = emq_text(emq_value(call, index));
     return emq_decimal_parse(out, text.data, text.length, facts->min, facts->max) ||
-           refuse_range(call, facts->name, facts->min, facts->max);
+           emq_refuse_range(call, facts->name, facts->min, facts->max);
 }
 
 int emq_value_integer(emq_call *call, int index, int64_t *out) {
-    return parse_integer(call, index, call->verb->values[index], out);
+    return emq_value_integer_of(call, index, call->verb->values[index], out);
 }
 
 int emq_value_when(emq_call *call, int mode_index, int64_t *out) {
     emq_slice mode = emq_text(emq_value(call, mode_index));
     if (emq_slice_equal(mode, emq_slice_of(EMQ_MODE_AT))) {
-        return parse_integer(call, mode_index + 1, EMQ_VALUE_AT_MS, out);
+        return emq_value_integer_of(call, mode_index + 1, EMQ_VALUE_AT_MS, out);
     }
     if (!emq_slice_equal(mode, emq_slice_of(EMQ_MODE_IN))) {
         return emq_refuse(call, "ERR EMQ mode must be " EMQ_MODE_AT " or " EMQ_MODE_IN);
     }
-    if (!parse_integer(call, mode_index + 1, EMQ_VALUE_IN_MS, out)) {
+    if (!emq_value_integer_of(call, mode_index + 1, EMQ_VALUE_IN_MS, out)) {
         return 0;
     }
     *out += emq_now_ms();
@@ -68,7 +68,7 @@ int emq_check_job_kind(emq_call *call, ValkeyModuleString *id) {
 }
 
 emq_ref emq_declared(const emq_call *call, int index) {
-    return (emq_ref){call->argv[2 + index]};
+    return (emq_ref){call->argv[call->first_key + index]};
 }
 
 void emq_reply_integer(emq_call *call, int64_t value) {
@@ -79,7 +79,7 @@ int64_t emq_now_ms(void) {
     return ValkeyModule_CachedMicroseconds() / 1000;
 }
 
-static int refuse_shape(emq_call *call) {
+int emq_refuse_shape(emq_call *call) {
     const emq_verb *verb = call->verb;
     char refusal[REFUSAL_MAX];
     char values[EMQ_WORDS_MAX];
@@ -96,7 +96,7 @@ static int check_shape(emq_call *call) {
     emq_slice count = {expected, emq_decimal_format(expected, call->verb->key_count)};
     return (emq_slice_equal(emq_text(call->argv[1]), count) &&
             emq_verb_takes(call->verb, call->value_count)) ||
-           refuse_shape(call);
+           emq_refuse_shape(call);
 }
 
 /* How many members the repeated values make, and where the first one's id is. */
@@ -127,7 +127,7 @@ static int check_batch_ids(emq_call *call) {
 int emq_check_batch_size(emq_call *call) {
     int first = 0;
     return count_members(call, &first) <= EMQ_BATCH_MAX ||
-           refuse_range(call, "members", 1, EMQ_BATCH_MAX);
+           emq_refuse_range(call, "members", 1, EMQ_BATCH_MAX);
 }
 
 /* The name of a stream arrives nowhere but in its key. */
@@ -330,7 +330,8 @@ emq_writes *emq_begin_writes(emq_call *call) {
 int emq_dispatch(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, emq_verb_symbol symbol,
                  emq_handler handler) {
     emq_call call = {.ctx = ctx, .verb = &emq_verbs[symbol], .argv = argv};
-    call.value_count = argc - 2 - call.verb->key_count;
+    call.first_key = emq_verb_counts_keys(call.verb) ? 2 : 1;
+    call.value_count = argc - call.first_key - call.verb->key_count;
     call.writes.ctx = ctx;
     emq_stats_count_call(symbol);
     if (call.verb->key_count == 0) {
@@ -338,6 +339,14 @@ int emq_dispatch(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, emq_
         return VALKEYMODULE_OK;
     }
     ValkeyModule_AutoMemory(ctx);
+    if (call.verb->family == EMQ_FAMILY_TRA) {
+        /* a plain key, which the server has checked: no layout, no fence, nothing reached */
+        if (emq_verb_takes(call.verb, call.value_count) || emq_refuse_shape(&call)) {
+            handler(&call);
+            emq_effects_notify(&call.writes);
+        }
+        return VALKEYMODULE_OK;
+    }
     find_user(&call);
     /* administrative verbs make the fence, so they can't be held to it */
     if (check_shape(&call) && check_layout(&call) && check_batch_ids(&call) &&

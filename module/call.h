@@ -48,6 +48,7 @@ typedef struct emq_call {
     ValkeyModuleCtx *ctx;
     const emq_verb *verb;
     ValkeyModuleString **argv;
+    int first_key;   /* where the keys begin in argv */
     int value_count; /* the values that the caller gave */
     emq_slice queue;
     ValkeyModuleString *user_name; /* NULL: nobody, who has no rights */
@@ -64,11 +65,19 @@ int emq_dispatch(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, emq_
 /* Refuses the call with an error text; counted by its class. Always returns 0. */
 int emq_refuse(emq_call *call, const char *text);
 
+/* Refuses with the texts for a number out of its range, and for a wrong number of keys or values.
+ */
+int emq_refuse_range(emq_call *call, const char *what, int64_t min, int64_t max);
+int emq_refuse_shape(emq_call *call);
+
 /* The value at this place, as the caller sent it. */
 ValkeyModuleString *emq_value(const emq_call *call, int index);
 
 /* The value at this place as an integer in the range of its kind; refuses otherwise. */
 int emq_value_integer(emq_call *call, int index, int64_t *out);
+
+/* The same, as another kind of value than its place in the table says: for values that repeat. */
+int emq_value_integer_of(emq_call *call, int index, emq_value_kind kind, int64_t *out);
 
 /* The kind door: the first three bytes of a job id; refuses another kind. */
 int emq_check_job_kind(emq_call *call, ValkeyModuleString *id);

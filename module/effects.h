@@ -45,6 +45,11 @@ int emq_effect_xadd(emq_writes *writes, emq_ref ref, const ValkeyModuleStreamID 
 int emq_effect_publish(emq_writes *writes, ValkeyModuleString *channel,
                        ValkeyModuleString *message);
 
+/* SETBIT key offset bit, for each bit that is not so yet; an offset that comes again counts once.
+ * The string grows, or comes into being, only where a bit is set. Returns how many bits changed. */
+size_t emq_effect_setbit(emq_writes *writes, emq_ref ref, const uint32_t *offsets, size_t count,
+                         int bit);
+
 /* Sends the queued notifications, in the order of the effects, and forgets them. */
 void emq_effects_notify(emq_writes *writes);
 

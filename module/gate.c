@@ -59,6 +59,7 @@ const char *const emq_gate_apis[] = {
     "StringPtrLen",
     "StringSet",
     "StringToLongLong",
+    "StringTruncate",
     "ZsetAdd",
     "ZsetFirstInScoreRange",
     "ZsetRangeCurrentElement",
@@ -70,8 +71,8 @@ const char *const emq_gate_apis[] = {
     NULL,
 };
 
-const char *const emq_gate_commands[] = {"DEL",  "HDEL", "HSET", "PUBLISH", "SET",
-                                         "XADD", "ZADD", "ZREM", NULL};
+const char *const emq_gate_commands[] = {"DEL",    "HDEL", "HSET", "PUBLISH", "SET",
+                                         "SETBIT", "XADD", "ZADD", "ZREM",    NULL};
 
 static const char *find_missing(const char *const *names, int (*has)(void *, const char *),
                                 void *data) {

@@ -153,15 +153,25 @@ int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int
     return 1;
 }
 
+/* Where the host keeps a short string or a number in a form of its own, StringDMA gives it the
+ * plain one; its bytes, its time to live and what replicas have stay as they are. */
+emq_presence emq_open_string(emq_call *call, emq_ref ref, ValkeyModuleKey **key, emq_slice *bytes) {
+    emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_STRING, key);
+    *bytes = (emq_slice){"", 0};
+    if (presence == EMQ_PRESENT) {
+        bytes->data = ValkeyModule_StringDMA(*key, &bytes->length, VALKEYMODULE_READ);
+    }
+    return presence;
+}
+
 int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out) {
     ValkeyModuleKey *key = NULL;
     long long number = 0;
-    emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_STRING, &key);
+    emq_slice text;
+    emq_presence presence = emq_open_string(call, ref, &key, &text);
     int is_number = 1;
     if (presence == EMQ_PRESENT) {
-        size_t length = 0;
-        const char *text = ValkeyModule_StringDMA(key, &length, VALKEYMODULE_READ);
-        ValkeyModuleString *value = ValkeyModule_CreateString(call->ctx, text, length);
+        ValkeyModuleString *value = ValkeyModule_CreateString(call->ctx, text.data, text.length);
         is_number = ValkeyModule_StringToLongLong(value, &number) == VALKEYMODULE_OK;
         ValkeyModule_CloseKey(key);
     }

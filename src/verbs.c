@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "keys.h"
+
 #define KEYS(...)                                                                                  \
     { __VA_ARGS__ }
 #define VALUES(...)                                                                                \
@@ -25,8 +27,35 @@ const char *emq_verb_word(const emq_verb *verb) {
     return strchr(verb->name, '.') + 1;
 }
 
+const char *emq_verb_family_word(const emq_verb *verb) {
+    switch (verb->family) {
+    case EMQ_FAMILY_CORE:
+        return "core";
+    case EMQ_FAMILY_ADMIN:
+        return "admin";
+    case EMQ_FAMILY_BUS:
+        return "bus";
+    case EMQ_FAMILY_TRA:
+        return "tra";
+    default:
+        return "queue";
+    }
+}
+
+int emq_verb_counts_keys(const emq_verb *verb) {
+    return verb->key_count > 0 && verb->family != EMQ_FAMILY_TRA;
+}
+
+const char *emq_verb_key_word(const emq_verb *verb, int index) {
+    return emq_verb_counts_keys(verb) ? emq_key_word(verb->keys[index]) : "key";
+}
+
+const char *emq_verb_key_pattern(const emq_verb *verb, int index) {
+    return emq_verb_counts_keys(verb) ? emq_key_pattern(verb->keys[index]) : "key";
+}
+
 int emq_verb_arity(const emq_verb *verb) {
-    int keys = verb->key_count > 0 ? 1 + verb->key_count : 0;
+    int keys = verb->key_count + (emq_verb_counts_keys(verb) ? 1 : 0);
     int least = 1 + keys + verb->least_values;
     return verb->repeated > 0 || verb->value_count > verb->least_values ? -least : least;
 }

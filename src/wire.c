@@ -26,6 +26,10 @@ const emq_value_facts *emq_value_get_facts(emq_value_kind kind) {
         [EMQ_VALUE_EVENT_JOB] = {"job", 0, 0, 0},
         [EMQ_VALUE_GROUP] = {"group", 0, 0, 0},
         [EMQ_VALUE_ENTRY_ID] = {"entry-id", 0, 0, 0},
+        [EMQ_VALUE_OFFSET] = {"offset", 1, 0, UINT32_MAX},
+        [EMQ_VALUE_FROM] = {"from", 1, 0, UINT32_MAX},
+        [EMQ_VALUE_TO] = {"to", 1, 0, UINT32_MAX},
+        [EMQ_VALUE_LIMIT_WORD] = {EMQ_WORD_LIMIT, 0, 0, 0},
     };
     return &facts[kind];
 }

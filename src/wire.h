@@ -76,6 +76,15 @@
 #define EMQ_FACT_SERVER "server"
 #define EMQ_FACT_CAPABILITIES "capabilities"
 
+/* What TRA.INFO answers beyond those. */
+#define EMQ_FACT_RUN_ID "run_id"
+#define EMQ_FACT_API "api"
+#define EMQ_FACT_COMMANDS "commands"
+
+/* A scan of bits answers this many at most, when the call does not say how many. */
+#define EMQ_BITSCAN_LIMIT 1000
+#define EMQ_WORD_LIMIT "LIMIT"
+
 /* A claim looks at this many ids at most before it writes. */
 #define EMQ_CLAIM_LOOKS 17
 
@@ -101,6 +110,10 @@ typedef enum emq_value_kind {
     EMQ_VALUE_EVENT_JOB, /* whom a message is about: any text */
     EMQ_VALUE_GROUP,
     EMQ_VALUE_ENTRY_ID,
+    EMQ_VALUE_OFFSET, /* of a bit */
+    EMQ_VALUE_FROM,
+    EMQ_VALUE_TO,
+    EMQ_VALUE_LIMIT_WORD, /* the word in front of a limit that may be left out */
 } emq_value_kind;
 
 typedef struct emq_value_facts {

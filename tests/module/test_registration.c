@@ -148,17 +148,20 @@ static void expect_names(const char *want, redisReply *reply) {
     freeReplyObject(reply);
 }
 
-#define ALL                                                                                        \
+#define EMQ_ALL                                                                                    \
     "EMQ.APPEND EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL "     \
     "EMQ.FAILURES.INCR EMQ.INSTALL EMQ.PROMOTE EMQ.PUBLISH EMQ.REPROCESS EMQ.REQUEUE "             \
     "EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.STALLED.CHECK "                                               \
     "EMQ.VERSION"
+#define TRA_ALL "TRA.BITCLEAR TRA.BITGET TRA.BITSCAN TRA.BITSET TRA.COMMANDS TRA.INFO"
+#define ALL EMQ_ALL " " TRA_ALL
 
 static void the_category_and_the_module_hold_exactly_the_verbs(void **state) {
     (void)state;
     expect_names(ALL, call(client, "ACL", "CAT", "emq", NULL));
     expect_names(ALL, call(client, "COMMAND", "LIST", "FILTERBY", "MODULE", "emq", NULL));
-    expect_names(ALL, call(client, "COMMAND", "LIST", "FILTERBY", "PATTERN", "emq.*", NULL));
+    expect_names(EMQ_ALL, call(client, "COMMAND", "LIST", "FILTERBY", "PATTERN", "emq.*", NULL));
+    expect_names(TRA_ALL, call(client, "COMMAND", "LIST", "FILTERBY", "PATTERN", "tra.*", NULL));
 }
 
 /* Which of the verbs are in a category. */
@@ -169,7 +172,8 @@ static void expect_in_category(const char *category, const char *want) {
         "EMQ.APPEND",   "EMQ.CLAIM",         "EMQ.COMPLETE",  "EMQ.DELAY",         "EMQ.ENQUEUE",
         "EMQ.EXTEND",   "EMQ.EXTENDS",       "EMQ.FAIL",      "EMQ.FAILURES.INCR", "EMQ.INSTALL",
         "EMQ.PROMOTE",  "EMQ.PUBLISH",       "EMQ.REPROCESS", "EMQ.REQUEUE",       "EMQ.RESCHEDULE",
-        "EMQ.SCHEDULE", "EMQ.STALLED.CHECK", "EMQ.VERSION"};
+        "EMQ.SCHEDULE", "EMQ.STALLED.CHECK", "EMQ.VERSION",   "TRA.BITCLEAR",      "TRA.BITGET",
+        "TRA.BITSCAN",  "TRA.BITSET",        "TRA.COMMANDS",  "TRA.INFO"};
     for (size_t v = 0; v < sizeof(verbs) / sizeof(verbs[0]); v++) {
         for (size_t i = 0; i < reply->elements; i++) {
             if (strcmp(reply->element[i]->str, verbs[v]) == 0) {
@@ -188,13 +192,14 @@ static void categories_follow_the_flags(void **state) {
         "write",
         "EMQ.APPEND EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL "
         "EMQ.FAILURES.INCR EMQ.INSTALL EMQ.PROMOTE EMQ.PUBLISH EMQ.REPROCESS EMQ.REQUEUE "
-        "EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.STALLED.CHECK");
-    expect_in_category("read", "EMQ.VERSION");
+        "EMQ.RESCHEDULE EMQ.SCHEDULE EMQ.STALLED.CHECK TRA.BITCLEAR TRA.BITSET");
+    expect_in_category("read", "EMQ.VERSION TRA.BITGET TRA.BITSCAN TRA.COMMANDS TRA.INFO");
     expect_in_category(
         "fast", "EMQ.APPEND EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.FAIL "
                 "EMQ.FAILURES.INCR EMQ.PUBLISH EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE "
-                "EMQ.SCHEDULE EMQ.VERSION");
-    expect_in_category("slow", "EMQ.EXTENDS EMQ.INSTALL EMQ.PROMOTE EMQ.STALLED.CHECK");
+                "EMQ.SCHEDULE EMQ.VERSION TRA.COMMANDS TRA.INFO");
+    expect_in_category("slow", "EMQ.EXTENDS EMQ.INSTALL EMQ.PROMOTE EMQ.STALLED.CHECK TRA.BITCLEAR "
+                               "TRA.BITGET TRA.BITSCAN TRA.BITSET");
     expect_in_category("dangerous", "EMQ.INSTALL");
     expect_in_category("admin", "EMQ.INSTALL");
     expect_in_category("blocking", "");
