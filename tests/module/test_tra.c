@@ -364,7 +364,7 @@ static void a_call_has_a_thousand_offsets_at_most(void **state) {
     for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
         redisReply *reply = send_many(verbs[i], 0, 1001);
         assert_int_equal(reply->type, REDIS_REPLY_ERROR);
-        EXPECT_TEXT(reply->str, OFFSETS + 1);
+        EXPECT_TEXT(reply->str, &OFFSETS[1]);
         freeReplyObject(reply);
         EXPECT(client, i == 0 ? "0" : "1000", "BITCOUNT", BITMAP);
         reply = send_many(verbs[i], 0, 1000);
