@@ -15,6 +15,7 @@
 #define REFUSAL_MAX 256
 #define FOUND_MAX 128
 #define NO_PERMISSION "NOPERM No permissions to access a key"
+#define NO_CHANNEL "NOPERM No permissions to access a channel"
 
 int emq_refuse(emq_call *call, const char *text) {
     emq_stats_count_refusal(emq_refusal_classify(text, strlen(text)));
@@ -22,7 +23,7 @@ int emq_refuse(emq_call *call, const char *text) {
     return 0;
 }
 
-static int refuse_range(emq_call *call, const char *what, int64_t min, int64_t max) {
+int emq_refuse_range(emq_call *call, const char *what, int64_t min, int64_t max) {
     char refusal[REFUSAL_MAX];
     (void)snprintf(refusal, sizeof(refusal),
                    "ERR EMQ %s must be an integer from %" PRId64 " to %" PRId64, what, min, max);
@@ -30,29 +31,29 @@ static int refuse_range(emq_call *call, const char *what, int64_t min, int64_t m
 }
 
 ValkeyModuleString *emq_value(const emq_call *call, int index) {
-    return call->argv[2 + call->verb->key_count + index];
+    return call->argv[call->first_key + call->verb->key_count + index];
 }
 
-static int parse_integer(emq_call *call, int index, emq_value_kind kind, int64_t *out) {
+int emq_value_integer_of(emq_call *call, int index, emq_value_kind kind, int64_t *out) {
     const emq_value_facts *facts = emq_value_get_facts(kind);
     emq_slice text = emq_text(emq_value(call, index));
     return emq_decimal_parse(out, text.data, text.length, facts->min, facts->max) ||
-           refuse_range(call, facts->name, facts->min, facts->max);
+           emq_refuse_range(call, facts->name, facts->min, facts->max);
 }
 
 int emq_value_integer(emq_call *call, int index, int64_t *out) {
-    return parse_integer(call, index, call->verb->values[index], out);
+    return emq_value_integer_of(call, index, call->verb->values[index], out);
 }
 
 int emq_value_when(emq_call *call, int mode_index, int64_t *out) {
     emq_slice mode = emq_text(emq_value(call, mode_index));
     if (emq_slice_equal(mode, emq_slice_of(EMQ_MODE_AT))) {
-        return parse_integer(call, mode_index + 1, EMQ_VALUE_AT_MS, out);
+        return emq_value_integer_of(call, mode_index + 1, EMQ_VALUE_AT_MS, out);
     }
     if (!emq_slice_equal(mode, emq_slice_of(EMQ_MODE_IN))) {
         return emq_refuse(call, "ERR EMQ mode must be " EMQ_MODE_AT " or " EMQ_MODE_IN);
     }
-    if (!parse_integer(call, mode_index + 1, EMQ_VALUE_IN_MS, out)) {
+    if (!emq_value_integer_of(call, mode_index + 1, EMQ_VALUE_IN_MS, out)) {
         return 0;
     }
     *out += emq_now_ms();
@@ -68,7 +69,7 @@ int emq_check_job_kind(emq_call *call, ValkeyModuleString *id) {
 }
 
 emq_ref emq_declared(const emq_call *call, int index) {
-    return (emq_ref){call->argv[2 + index], call->verb->keys[index]};
+    return (emq_ref){call->argv[call->first_key + index], call->verb->keys[index]};
 }
 
 void emq_reply_integer(emq_call *call, int64_t value) {
@@ -83,7 +84,7 @@ int64_t emq_now_ms(void) {
     return ValkeyModule_CachedMicroseconds() / 1000;
 }
 
-static int refuse_shape(emq_call *call) {
+int emq_refuse_shape(emq_call *call) {
     const emq_verb *verb = call->verb;
     char refusal[REFUSAL_MAX];
     char values[EMQ_WORDS_MAX];
@@ -100,7 +101,7 @@ static int check_shape(emq_call *call) {
     emq_slice count = {expected, emq_decimal_format(expected, call->verb->key_count)};
     return (emq_slice_equal(emq_text(call->argv[1]), count) &&
             emq_verb_takes(call->verb, call->value_count)) ||
-           refuse_shape(call);
+           emq_refuse_shape(call);
 }
 
 /* How many members the repeated values make, and where the first one's id is. */
@@ -115,7 +116,7 @@ static int check_batch_ids(emq_call *call) {
     int first = 0;
     int members = count_members(call, &first);
     if (members > 0 && call->verb->values[first] != EMQ_VALUE_ID) {
-        return 1;
+        return 1; /* what repeats is no id: fields, or numbers */
     }
     for (int i = 0; i < members; i++) {
         if (!emq_name_valid(emq_text(emq_value(call, first + i * call->verb->repeated)))) {
@@ -131,7 +132,20 @@ static int check_batch_ids(emq_call *call) {
 int emq_check_batch_size(emq_call *call) {
     int first = 0;
     return count_members(call, &first) <= EMQ_BATCH_MAX ||
-           refuse_range(call, "members", 1, EMQ_BATCH_MAX);
+           emq_refuse_range(call, "members", 1, EMQ_BATCH_MAX);
+}
+
+/* The name of a stream arrives nowhere but in its key. */
+static int is_named_by_itself(emq_key_kind kind) {
+    return kind == EMQ_KEY_STREAM || kind == EMQ_KEY_STREAM_FAILURES;
+}
+
+static int key_matches(const emq_call *call, int index, emq_slice id) {
+    emq_key_kind kind = call->verb->keys[index];
+    emq_slice key = emq_text(call->argv[2 + index]);
+    emq_slice name;
+    return is_named_by_itself(kind) ? emq_key_find_name(&name, key, kind, call->queue)
+                                    : emq_key_matches(key, kind, call->queue, id);
 }
 
 /* The queue is the one that the first key names; every key must then be byte for byte what its
@@ -143,8 +157,7 @@ static int check_layout(emq_call *call) {
     int has_queue = emq_key_find_queue(&call->queue, emq_text(call->argv[2]));
     for (int i = 0; i < verb->key_count; i++) {
         int needs_queue = verb->keys[i] != EMQ_KEY_FENCE;
-        if ((has_queue || !needs_queue) &&
-            emq_key_matches(emq_text(call->argv[2 + i]), verb->keys[i], call->queue, id)) {
+        if ((has_queue || !needs_queue) && key_matches(call, i, id)) {
             continue;
         }
         char refusal[REFUSAL_MAX];
@@ -263,6 +276,20 @@ int emq_may_read(emq_call *call, emq_key_kind kind) {
                                                VALKEYMODULE_CMD_KEY_ACCESS) == VALKEYMODULE_OK;
 }
 
+int emq_reach_channel(emq_call *call, ValkeyModuleString **out) {
+    *out = build_key(call, &(emq_reach_key){.kind = EMQ_KEY_EVENTS});
+    if (call->user != NULL &&
+        ValkeyModule_ACLCheckChannelPermissions(
+            call->user, *out, VALKEYMODULE_CMD_CHANNEL_PUBLISH) == VALKEYMODULE_OK) {
+        return 1;
+    }
+    if (call->user_name != NULL) {
+        (void)ValkeyModule_ACLAddLogEntryByUserName(call->ctx, call->user_name, *out,
+                                                    VALKEYMODULE_ACL_LOG_CHANNEL);
+    }
+    return emq_refuse(call, NO_CHANNEL);
+}
+
 int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count) {
     const int update = VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE;
     ValkeyModuleString *written[EMQ_REACH_MAX];
@@ -351,8 +378,12 @@ void emq_signal_ready(emq_call *call, emq_ref pending) {
     call->writes.ready = pending.name;
 }
 
-/* Administrative verbs make the fence, so they can't be held to it. */
+/* A plain key has been checked by the server: it has no layout, nothing is reached beyond it, and
+ * the fence is not its. Administrative verbs make the fence, so they can't be held to it. */
 static int check_corridor(emq_call *call) {
+    if (call->verb->family == EMQ_FAMILY_TRA) {
+        return emq_verb_takes(call->verb, call->value_count) || emq_refuse_shape(call);
+    }
     return check_shape(call) && check_layout(call) && check_batch_ids(call) &&
            (call->verb->family == EMQ_FAMILY_ADMIN || emq_check_fence(call));
 }
@@ -373,13 +404,15 @@ static void walk(emq_call *call) {
 static emq_call make_call(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,
                           emq_verb_symbol symbol, emq_handler handler) {
     const emq_verb *verb = &emq_verbs[symbol];
+    int first_key = emq_verb_counts_keys(verb) ? 2 : 1;
     return (emq_call){
         .ctx = ctx,
         .verb = verb,
         .handler = handler,
         .argv = argv,
         .argc = argc,
-        .value_count = argc - 2 - verb->key_count,
+        .first_key = first_key,
+        .value_count = argc - first_key - verb->key_count,
         .writes = {.ctx = ctx},
     };
 }

@@ -57,6 +57,7 @@ struct emq_call {
     emq_handler handler;
     ValkeyModuleString **argv;
     int argc;
+    int first_key;   /* where the keys begin in argv */
     int value_count; /* the values that the caller gave */
     emq_slice queue;
     ValkeyModuleString *user_name; /* NULL: nobody, who has no rights */
@@ -78,11 +79,19 @@ int emq_dispatch_again(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc
 /* Refuses the call with an error text; counted by its class. Always returns 0. */
 int emq_refuse(emq_call *call, const char *text);
 
+/* Refuses with the texts for a number out of its range, and for a wrong number of keys or values.
+ */
+int emq_refuse_range(emq_call *call, const char *what, int64_t min, int64_t max);
+int emq_refuse_shape(emq_call *call);
+
 /* The value at this place, as the caller sent it. */
 ValkeyModuleString *emq_value(const emq_call *call, int index);
 
 /* The value at this place as an integer in the range of its kind; refuses otherwise. */
 int emq_value_integer(emq_call *call, int index, int64_t *out);
+
+/* The same, as another kind of value than its place in the table says: for values that repeat. */
+int emq_value_integer_of(emq_call *call, int index, emq_value_kind kind, int64_t *out);
 
 /* The kind door: the first three bytes of a job id; refuses another kind. */
 int emq_check_job_kind(emq_call *call, ValkeyModuleString *id);
@@ -114,6 +123,9 @@ ValkeyModuleString *emq_queue_key(const emq_call *call, emq_key_kind kind);
 /* The checked accessor: builds 1 to EMQ_REACH_MAX keys and checks the caller's rights on them;
  * refuses with NOPERM and an entry in ACL LOG. Every id must be a valid name (emq_name_valid). */
 int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count);
+
+/* The same for the queue's channel, to publish on it; refused as a channel. */
+int emq_reach_channel(emq_call *call, ValkeyModuleString **out);
 
 /* Checks the fence; refuses when it does not hold this wire. */
 int emq_check_fence(emq_call *call);

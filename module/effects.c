@@ -2,9 +2,11 @@
 /* Effects: the change, its plain command for replicas and the AOF, its notification. */
 #include "effects.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 
+#include "bits.h"
 #include "wait.h"
 
 #define DEL_INLINE 4
@@ -191,6 +193,72 @@ void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count) {
     if (names != few) {
         ValkeyModule_Free(names);
     }
+}
+
+int emq_effect_xadd(emq_writes *writes, emq_ref ref, const ValkeyModuleStreamID *id,
+                    ValkeyModuleString *id_text, ValkeyModuleString **fields, size_t count) {
+    ValkeyModuleStreamID added = *id;
+    ValkeyModuleKey *key = open_for_write(writes, ref);
+    int result = ValkeyModule_StreamAdd(key, 0, &added, fields, (long)count);
+    int reason = errno;
+    ValkeyModule_CloseKey(key); /* wakes who waits for the stream */
+    if (result != VALKEYMODULE_OK) {
+        errno = reason;
+        return 0;
+    }
+    expect_ok(
+        writes,
+        ValkeyModule_Replicate(writes->ctx, "XADD", "ssv", ref.name, id_text, fields, 2 * count),
+        "XADD");
+    queue_event(writes, VALKEYMODULE_NOTIFY_STREAM, "xadd", ref);
+    return 1;
+}
+
+int emq_effect_publish(emq_writes *writes, ValkeyModuleString *channel,
+                       ValkeyModuleString *message) {
+    int receivers = ValkeyModule_PublishMessage(writes->ctx, channel, message);
+    /* "A": replaying a message at a restart would send it a second time */
+    expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "PUBLISH", "Ass", channel, message),
+              "PUBLISH");
+    return receivers;
+}
+
+/* The bytes of a string that is open for writing, at least so many of them. SETBIT would grow it
+ * step by step; one step gives the same string and copies it once. */
+static char *grow(emq_writes *writes, ValkeyModuleKey *key, size_t *length, size_t least) {
+    char *bytes = ValkeyModule_StringDMA(key, length, VALKEYMODULE_WRITE);
+    if (*length < least) {
+        expect_ok(writes, ValkeyModule_StringTruncate(key, least), "SETBIT");
+        bytes = ValkeyModule_StringDMA(key, length, VALKEYMODULE_WRITE);
+    }
+    return bytes;
+}
+
+size_t emq_effect_setbit(emq_writes *writes, emq_ref ref, const uint32_t *offsets, size_t count,
+                         int bit) {
+    size_t least = 0;
+    for (size_t i = 0; i < count && bit; i++) {
+        size_t needed = emq_bit_byte(offsets[i]) + 1;
+        least = needed > least ? needed : least;
+    }
+    ValkeyModuleKey *key = open_for_write(writes, ref);
+    size_t length = 0;
+    size_t changed = 0;
+    char *bytes = grow(writes, key, &length, least);
+    for (size_t i = 0; i < count; i++) {
+        if (emq_bit_byte(offsets[i]) >= length || emq_bit_get(bytes, length, offsets[i]) == bit) {
+            continue;
+        }
+        emq_bit_put(bytes, offsets[i], bit);
+        expect_ok(writes,
+                  ValkeyModule_Replicate(writes->ctx, "SETBIT", "sll", ref.name,
+                                         (long long)offsets[i], (long long)bit),
+                  "SETBIT");
+        queue_event(writes, VALKEYMODULE_NOTIFY_STRING, "setbit", ref);
+        changed++;
+    }
+    ValkeyModule_CloseKey(key);
+    return changed;
 }
 
 void emq_effects_notify(emq_writes *writes) {

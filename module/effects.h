@@ -38,6 +38,22 @@ void emq_effect_zrem(emq_writes *writes, emq_ref ref, ValkeyModuleString **membe
 /* DEL key …; all keys exist */
 void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count);
 
+/* XADD key id field value …; `fields` holds 2 * count strings. The one effect that the server may
+ * refuse, when the id is not above the stream's last or the record is too large: returns 0 then,
+ * with nothing written and errno set by the server. */
+int emq_effect_xadd(emq_writes *writes, emq_ref ref, const ValkeyModuleStreamID *id,
+                    ValkeyModuleString *id_text, ValkeyModuleString **fields, size_t count);
+
+/* PUBLISH channel message: to the subscribers here and on replicas, never to the AOF. Returns the
+ * number of receivers here. */
+int emq_effect_publish(emq_writes *writes, ValkeyModuleString *channel,
+                       ValkeyModuleString *message);
+
+/* SETBIT key offset bit, for each bit that is not so yet; an offset that comes again counts once.
+ * The string grows, or comes into being, only where a bit is set. Returns how many bits changed. */
+size_t emq_effect_setbit(emq_writes *writes, emq_ref ref, const uint32_t *offsets, size_t count,
+                         int bit);
+
 /* Sends the queued notifications, in the order of the effects, and forgets them. */
 void emq_effects_notify(emq_writes *writes);
 

@@ -7,6 +7,7 @@
 const char *const emq_gate_apis[] = {
     "ACLAddLogEntryByUserName",
     "ACLCheckCommandPermissions",
+    "ACLCheckChannelPermissions",
     "ACLCheckKeyPermissions",
     "AddACLCategory",
     "Alloc",
@@ -50,6 +51,7 @@ const char *const emq_gate_apis[] = {
     "Log",
     "NotifyKeyspaceEvent",
     "OpenKey",
+    "PublishMessage",
     "Realloc",
     "RegisterInfoFunc",
     "Replicate",
@@ -66,10 +68,12 @@ const char *const emq_gate_apis[] = {
     "SetDisconnectCallback",
     "SetModuleOptions",
     "SignalKeyAsReady",
+    "StreamAdd",
     "StringDMA",
     "StringPtrLen",
     "StringSet",
     "StringToLongLong",
+    "StringTruncate",
     "ZsetAdd",
     "ZsetFirstInScoreRange",
     "ZsetRangeCurrentElement",
@@ -81,7 +85,8 @@ const char *const emq_gate_apis[] = {
     NULL,
 };
 
-const char *const emq_gate_commands[] = {"DEL", "HDEL", "HSET", "SET", "ZADD", "ZREM", NULL};
+const char *const emq_gate_commands[] = {"DEL",    "HDEL", "HSET", "PUBLISH", "SET",
+                                         "SETBIT", "XADD", "ZADD", "ZREM",    NULL};
 
 static const char *find_missing(const char *const *names, int (*has)(void *, const char *),
                                 void *data) {

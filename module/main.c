@@ -38,6 +38,34 @@ static ValkeyModuleCommandKeySpec key_specs[] = {
     {0},
 };
 
+/* A plain key at argument 1: one that is written, and one that is only read. */
+#define PLAIN_KEY(flags_)                                                                          \
+    {                                                                                              \
+        .flags = (flags_), .begin_search_type = VALKEYMODULE_KSPEC_BS_INDEX,                       \
+        .bs.index = {.pos = 1}, .find_keys_type = VALKEYMODULE_KSPEC_FK_RANGE,                     \
+        .fk.range = {.lastkey = 0, .keystep = 1, .limit = 0},                                      \
+    }
+
+static ValkeyModuleCommandKeySpec plain_written[] = {
+    PLAIN_KEY(VALKEYMODULE_CMD_KEY_RW | VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE),
+    {0},
+};
+
+static ValkeyModuleCommandKeySpec plain_read[] = {
+    PLAIN_KEY(VALKEYMODULE_CMD_KEY_RO | VALKEYMODULE_CMD_KEY_ACCESS),
+    {0},
+};
+
+static ValkeyModuleCommandKeySpec *find_key_specs(const emq_verb *verb) {
+    if (verb->key_count == 0) {
+        return NULL;
+    }
+    if (emq_verb_counts_keys(verb)) {
+        return key_specs;
+    }
+    return (verb->flags & EMQ_FLAG_WRITE) != 0 ? plain_written : plain_read;
+}
+
 #define ARGUMENTS_MAX (1 + EMQ_VERB_KEYS_MAX + EMQ_VERB_VALUES_MAX + 1)
 
 /* COMMAND DOCS shows the key count, each key with its pattern, and each value. */
@@ -45,13 +73,15 @@ static void describe_arguments(ValkeyModuleCommandArg *out, const emq_verb *verb
     if (verb->key_count == 0) {
         return;
     }
-    *out++ = (ValkeyModuleCommandArg){
-        .name = "numkeys", .type = VALKEYMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1};
+    if (emq_verb_counts_keys(verb)) {
+        *out++ = (ValkeyModuleCommandArg){
+            .name = "numkeys", .type = VALKEYMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1};
+    }
     for (int i = 0; i < verb->key_count; i++) {
-        *out++ = (ValkeyModuleCommandArg){.name = emq_key_word(verb->keys[i]),
+        *out++ = (ValkeyModuleCommandArg){.name = emq_verb_key_word(verb, i),
                                           .type = VALKEYMODULE_ARG_TYPE_KEY,
                                           .key_spec_index = 0,
-                                          .display_text = emq_key_pattern(verb->keys[i])};
+                                          .display_text = emq_verb_key_pattern(verb, i)};
     }
     for (int i = 0; i < verb->value_count; i++) {
         const emq_value_facts *facts = emq_value_get_facts(verb->values[i]);
@@ -76,7 +106,7 @@ static int register_verb(ValkeyModuleCtx *ctx, int symbol) {
         .complexity = verb->complexity,
         .since = verb->since,
         .arity = emq_verb_arity(verb),
-        .key_specs = verb->key_count > 0 ? key_specs : NULL,
+        .key_specs = find_key_specs(verb),
         .args = verb->key_count > 0 ? arguments : NULL,
     };
     if (ValkeyModule_CreateCommand(ctx, verb->name, commands[symbol], flags, 0, 0, 0) !=

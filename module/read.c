@@ -156,6 +156,39 @@ int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int
     return 1;
 }
 
+/* Where the host keeps a short string or a number in a form of its own, StringDMA gives it the
+ * plain one; its bytes, its time to live and what replicas have stay as they are. */
+emq_presence emq_open_string(emq_call *call, emq_ref ref, ValkeyModuleKey **key, emq_slice *bytes) {
+    emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_STRING, key);
+    *bytes = (emq_slice){"", 0};
+    if (presence == EMQ_PRESENT) {
+        bytes->data = ValkeyModule_StringDMA(*key, &bytes->length, VALKEYMODULE_READ);
+    }
+    return presence;
+}
+
+int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out) {
+    ValkeyModuleKey *key = NULL;
+    long long number = 0;
+    emq_slice text;
+    emq_presence presence = emq_open_string(call, ref, &key, &text);
+    int is_number = 1;
+    if (presence == EMQ_PRESENT) {
+        ValkeyModuleString *value = ValkeyModule_CreateString(call->ctx, text.data, text.length);
+        is_number = ValkeyModule_StringToLongLong(value, &number) == VALKEYMODULE_OK;
+        ValkeyModule_CloseKey(key);
+    }
+    /* the server's own words, as INCR has them for such a string */
+    if (!is_number) {
+        return emq_refuse(call, "ERR value is not an integer or out of range");
+    }
+    if (number == INT64_MAX) {
+        return emq_refuse(call, "ERR increment or decrement would overflow");
+    }
+    *out = number + 1;
+    return presence != EMQ_PRESENCE_REFUSED;
+}
+
 int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *out) {
     ValkeyModuleKey *key = NULL;
     double score = 0;

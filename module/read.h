@@ -58,6 +58,13 @@ int emq_hash_has(emq_call *call, emq_ref ref, ValkeyModuleString *field, int *ou
 int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int64_t by,
                      int64_t *out);
 
+/* The same of a string, gone up by one. */
+int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out);
+
+/* Opens a string; *bytes is good until *key is closed. Both are empty for an absent key. Refuses
+ * another type. */
+emq_presence emq_open_string(emq_call *call, emq_ref ref, ValkeyModuleKey **key, emq_slice *bytes);
+
 /* Tells whether a sorted set has a member; *out is 0 for an absent key. Refuses another type. */
 int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *out);
 

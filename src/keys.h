@@ -28,6 +28,10 @@ int emq_key_find_queue(emq_slice *queue, emq_slice key);
 /* Tells whether a key is byte for byte the one that kind, queue and id dictate. */
 int emq_key_matches(emq_slice key, emq_key_kind kind, emq_slice queue, emq_slice id);
 
+/* Finds the name in a key of a kind that is named; returns 1 and sets *name, or returns 0 when the
+ * key is not one of this kind and queue with a valid name. */
+int emq_key_find_name(emq_slice *name, emq_slice key, emq_key_kind kind, emq_slice queue);
+
 /* Tells whether keys of this kind carry an id, a group, a dedup id or a stream name. */
 int emq_key_kind_is_named(emq_key_kind kind);
 

@@ -296,6 +296,12 @@ static int match_name(emq_slice *name, emq_slice rest, const key_shape *shape) {
     }
 }
 
+int emq_key_find_name(emq_slice *name, emq_slice key, emq_key_kind kind, emq_slice queue) {
+    return skip(&key, (emq_slice){BASE_OPEN, BASE_OPEN_LEN}) && skip(&key, queue) &&
+           skip(&key, (emq_slice){BASE_CLOSE, BASE_CLOSE_LEN}) &&
+           match_name(name, key, &shapes[kind]);
+}
+
 int emq_key_parse(emq_key *out, const char *key, size_t n) {
     if (out == NULL || key == NULL) {
         return EMQ_EINVAL;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "keys.h"
+
 #define KEYS(...)                                                                                  \
     { __VA_ARGS__ }
 #define VALUES(...)                                                                                \
@@ -25,8 +27,35 @@ const char *emq_verb_word(const emq_verb *verb) {
     return strchr(verb->name, '.') + 1;
 }
 
+const char *emq_verb_family_word(const emq_verb *verb) {
+    switch (verb->family) {
+    case EMQ_FAMILY_CORE:
+        return "core";
+    case EMQ_FAMILY_ADMIN:
+        return "admin";
+    case EMQ_FAMILY_BUS:
+        return "bus";
+    case EMQ_FAMILY_TRA:
+        return "tra";
+    default:
+        return "queue";
+    }
+}
+
+int emq_verb_counts_keys(const emq_verb *verb) {
+    return verb->key_count > 0 && verb->family != EMQ_FAMILY_TRA;
+}
+
+const char *emq_verb_key_word(const emq_verb *verb, int index) {
+    return emq_verb_counts_keys(verb) ? emq_key_word(verb->keys[index]) : "key";
+}
+
+const char *emq_verb_key_pattern(const emq_verb *verb, int index) {
+    return emq_verb_counts_keys(verb) ? emq_key_pattern(verb->keys[index]) : "key";
+}
+
 int emq_verb_arity(const emq_verb *verb) {
-    int keys = verb->key_count > 0 ? 1 + verb->key_count : 0;
+    int keys = verb->key_count + (emq_verb_counts_keys(verb) ? 1 : 0);
     int least = 1 + keys + verb->least_values;
     return verb->repeated > 0 || verb->value_count > verb->least_values ? -least : least;
 }
@@ -83,7 +112,7 @@ size_t emq_verb_flag_words(char *out, size_t cap, const emq_verb *verb) {
         {EMQ_FLAG_WRITE, "write"},       {EMQ_FLAG_READONLY, "readonly"},
         {EMQ_FLAG_DENY_OOM, "deny-oom"}, {EMQ_FLAG_DENY_SCRIPT, "deny-script"},
         {EMQ_FLAG_ADMIN, "admin"},       {EMQ_FLAG_FAST, "fast"},
-        {EMQ_FLAG_BLOCKING, "blocking"},
+        {EMQ_FLAG_BLOCKING, "blocking"}, {EMQ_FLAG_PUBSUB, "pubsub"},
     };
     size_t used = 0;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -110,6 +139,9 @@ size_t emq_verb_category_words(char *out, size_t cap, const emq_verb *verb) {
     }
     if ((verb->flags & EMQ_FLAG_BLOCKING) != 0) {
         used = append_word(out, cap, used, "blocking");
+    }
+    if ((verb->flags & EMQ_FLAG_PUBSUB) != 0) {
+        used = append_word(out, cap, used, "pubsub");
     }
     used = append_word(out, cap, used, (verb->flags & EMQ_FLAG_FAST) != 0 ? "fast" : "slow");
     return append_word(out, cap, used, EMQ_MODULE_NAME);

@@ -16,6 +16,8 @@ typedef enum emq_family {
     EMQ_FAMILY_CORE,
     EMQ_FAMILY_ADMIN,
     EMQ_FAMILY_QUEUE,
+    EMQ_FAMILY_BUS,
+    EMQ_FAMILY_TRA,
 } emq_family;
 
 enum {
@@ -27,6 +29,7 @@ enum {
     EMQ_FLAG_FAST = 32,
     EMQ_FLAG_BLOCKING = 64,
     EMQ_FLAG_DANGEROUS = 128, /* a category, no flag of the server */
+    EMQ_FLAG_PUBSUB = 256,
 };
 
 typedef enum emq_verb_symbol {
@@ -56,6 +59,17 @@ extern const emq_verb emq_verbs[EMQ_VERBS];
 
 /* The verb's name without its family prefix: "ENQUEUE". Static. */
 const char *emq_verb_word(const emq_verb *verb);
+
+/* The family in a word: "core". Static. */
+const char *emq_verb_family_word(const emq_verb *verb);
+
+/* Tells whether a key count stands in front of the keys, as in EVAL. Verbs of the family TRA have
+ * one plain key or none instead, whatever its name. */
+int emq_verb_counts_keys(const emq_verb *verb);
+
+/* A key of the verb, as documentation shows it: a word ("row"), and the pattern of its name. */
+const char *emq_verb_key_word(const emq_verb *verb, int index);
+const char *emq_verb_key_pattern(const emq_verb *verb, int index);
 
 /* The arity that the server checks: the exact number of arguments, the name included; negative, the
  * least number, where values repeat. */

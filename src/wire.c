@@ -21,6 +21,17 @@ const emq_value_facts *emq_value_get_facts(emq_value_kind kind) {
         [EMQ_VALUE_MAX_STALLED] = {"max_stalled", 1, 1, INT32_MAX},
         [EMQ_VALUE_LIMIT] = {"limit", 1, 1, 10000},
         [EMQ_VALUE_ERROR] = {"error", 0, 0, 0},
+        [EMQ_VALUE_RECORD_ID] = {"id", 0, 0, 0},
+        [EMQ_VALUE_FIELD] = {"field", 0, 0, 0},
+        [EMQ_VALUE_FIELD_VALUE] = {"value", 0, 0, 0},
+        [EMQ_VALUE_EVENT] = {"event", 0, 0, 0},
+        [EMQ_VALUE_EVENT_JOB] = {"job", 0, 0, 0},
+        [EMQ_VALUE_GROUP] = {"group", 0, 0, 0},
+        [EMQ_VALUE_ENTRY_ID] = {"entry-id", 0, 0, 0},
+        [EMQ_VALUE_OFFSET] = {"offset", 1, 0, UINT32_MAX},
+        [EMQ_VALUE_FROM] = {"from", 1, 0, UINT32_MAX},
+        [EMQ_VALUE_TO] = {"to", 1, 0, UINT32_MAX},
+        [EMQ_VALUE_LIMIT_WORD] = {EMQ_WORD_LIMIT, 0, 0, 0},
     };
     return &facts[kind];
 }

@@ -16,6 +16,7 @@
 /* The namespaces of branded ids. */
 #define EMQ_NAMESPACE_LEN 3
 #define EMQ_NAMESPACE_JOB "JOB"
+#define EMQ_NAMESPACE_EVENT "EVT"
 
 /* Fields of a job row. */
 #define EMQ_FIELD_STATE "state"
@@ -31,6 +32,16 @@
 /* Fields of the hashes that belong to a queue. */
 #define EMQ_FIELD_PAUSED "paused"
 #define EMQ_FIELD_COUNT "count"
+
+/* The first field of a record in a stream. */
+#define EMQ_FIELD_ID "id"
+
+/* The names that a message on the channel always has, and what is put behind a name whose value is
+ * base64. */
+#define EMQ_MESSAGE_EVENT "event"
+#define EMQ_MESSAGE_JOB "job"
+#define EMQ_MESSAGE_SEQ "seq"
+#define EMQ_MESSAGE_BASE64 "_b64"
 
 /* States of a job. */
 #define EMQ_STATE_PENDING "pending"
@@ -65,6 +76,15 @@
 #define EMQ_FACT_SERVER "server"
 #define EMQ_FACT_CAPABILITIES "capabilities"
 
+/* What TRA.INFO answers beyond those. */
+#define EMQ_FACT_RUN_ID "run_id"
+#define EMQ_FACT_API "api"
+#define EMQ_FACT_COMMANDS "commands"
+
+/* A scan of bits answers this many at most, when the call does not say how many. */
+#define EMQ_BITSCAN_LIMIT 1000
+#define EMQ_WORD_LIMIT "LIMIT"
+
 /* A claim looks at this many ids at most before it writes. */
 #define EMQ_CLAIM_LOOKS 17
 
@@ -85,6 +105,17 @@ typedef enum emq_value_kind {
     EMQ_VALUE_MAX_STALLED,
     EMQ_VALUE_LIMIT,
     EMQ_VALUE_ERROR,
+    EMQ_VALUE_RECORD_ID, /* of a stream's record: it is part of no key */
+    EMQ_VALUE_FIELD,
+    EMQ_VALUE_FIELD_VALUE,
+    EMQ_VALUE_EVENT,
+    EMQ_VALUE_EVENT_JOB, /* whom a message is about: any text */
+    EMQ_VALUE_GROUP,
+    EMQ_VALUE_ENTRY_ID,
+    EMQ_VALUE_OFFSET, /* of a bit */
+    EMQ_VALUE_FROM,
+    EMQ_VALUE_TO,
+    EMQ_VALUE_LIMIT_WORD, /* the word in front of a limit that may be left out */
 } emq_value_kind;
 
 typedef struct emq_value_facts {

@@ -187,7 +187,8 @@ static void version_tells_the_facts(void **state) {
                    "\"capabilities\", [\"enqueue\", \"claim\", \"claim.pause\", \"complete\", "
                    "\"schedule\", \"extend\", \"extends\", \"promote\", \"reschedule\", \"delay\", "
                    "\"fail\", \"reprocess\", \"requeue\", \"stalled.check\", \"enqueues\", "
-                   "\"claims\", \"completes\", \"pause\", \"resume\"]]",
+                   "\"claims\", \"completes\", \"pause\", \"resume\", \"append\", \"publish\", "
+                   "\"failures.incr\"]]",
                    build, release);
     EXPECT_UNCHANGED(&server, client, want, "EMQ.VERSION");
     /* it reads no key: the fence, another database, a user without keys change nothing */
@@ -231,7 +232,7 @@ static void version_is_a_map_in_resp3(void **state) {
     static const char start[] = "%8\r\n$4\r\nwire\r\n$12\r\nechomq:6.0.0\r\n$5\r\nepoch\r\n:6\r\n"
                                 "$6\r\nmodule\r\n$3\r\nemq\r\n$7\r\nversion\r\n$5\r\n0.1.0\r\n"
                                 "$5\r\nmajor\r\n:0\r\n$5\r\nbuild\r\n";
-    static const char end[] = "$12\r\ncapabilities\r\n*19\r\n"
+    static const char end[] = "$12\r\ncapabilities\r\n*22\r\n"
                               "$7\r\nenqueue\r\n"
                               "$5\r\nclaim\r\n"
                               "$11\r\nclaim.pause\r\n"
@@ -251,6 +252,9 @@ static void version_is_a_map_in_resp3(void **state) {
                               "$9\r\ncompletes\r\n"
                               "$5\r\npause\r\n"
                               "$6\r\nresume\r\n"
+                              "$6\r\nappend\r\n"
+                              "$7\r\npublish\r\n"
+                              "$13\r\nfailures.incr\r\n"
                               "+PONG\r\n";
     if (strncmp(got, start, strlen(start)) != 0 ||
         strcmp(got + strlen(got) - strlen(end), end) != 0) {

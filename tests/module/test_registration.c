@@ -37,6 +37,18 @@ static void commands_are_registered_as_their_rows_say(void **state) {
            ENTRY("EMQ.INSTALL", "3", "+write, +denyoom, +module, +admin, +noscript, +movablekeys",
                  "+@write, +@admin, +@slow, +@dangerous, +@emq", EVAL_KEYS),
            "COMMAND", "INFO", "EMQ.INSTALL");
+    EXPECT(client,
+           ENTRY("EMQ.APPEND", "-4", "+write, +denyoom, +module, +fast, +movablekeys",
+                 "+@write, +@fast, +@emq", EVAL_KEYS),
+           "COMMAND", "INFO", "EMQ.APPEND");
+    EXPECT(client,
+           ENTRY("EMQ.PUBLISH", "-5", "+write, +denyoom, +module, +pubsub, +fast, +movablekeys",
+                 "+@write, +@pubsub, +@fast, +@emq", EVAL_KEYS),
+           "COMMAND", "INFO", "EMQ.PUBLISH");
+    EXPECT(client,
+           ENTRY("EMQ.FAILURES.INCR", "5", "+write, +denyoom, +module, +fast, +movablekeys",
+                 "+@write, +@fast, +@emq", EVAL_KEYS),
+           "COMMAND", "INFO", "EMQ.FAILURES.INCR");
 }
 
 #define WITH_KEYS(a, b) "[\"" a "\", \"" b "\"]"
@@ -136,16 +148,20 @@ static void expect_names(const char *want, redisReply *reply) {
     freeReplyObject(reply);
 }
 
-#define ALL                                                                                        \
-    "EMQ.CLAIM EMQ.CLAIMS EMQ.COMPLETE EMQ.COMPLETES EMQ.DELAY EMQ.ENQUEUE EMQ.ENQUEUES "          \
-    "EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL EMQ.INSTALL EMQ.PAUSE EMQ.PROMOTE EMQ.REPROCESS EMQ.REQUEUE " \
-    "EMQ.RESCHEDULE EMQ.RESUME EMQ.SCHEDULE EMQ.STALLED.CHECK EMQ.VERSION"
+#define EMQ_ALL                                                                                    \
+    "EMQ.APPEND EMQ.CLAIM EMQ.CLAIMS EMQ.COMPLETE EMQ.COMPLETES EMQ.DELAY EMQ.ENQUEUE "            \
+    "EMQ.ENQUEUES EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL EMQ.FAILURES.INCR EMQ.INSTALL EMQ.PAUSE "        \
+    "EMQ.PROMOTE EMQ.PUBLISH EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE EMQ.RESUME EMQ.SCHEDULE "    \
+    "EMQ.STALLED.CHECK EMQ.VERSION"
+#define TRA_ALL "TRA.BITCLEAR TRA.BITGET TRA.BITSCAN TRA.BITSET TRA.COMMANDS TRA.INFO"
+#define ALL EMQ_ALL " " TRA_ALL
 
 static void the_category_and_the_module_hold_exactly_the_verbs(void **state) {
     (void)state;
     expect_names(ALL, call(client, "ACL", "CAT", "emq", NULL));
     expect_names(ALL, call(client, "COMMAND", "LIST", "FILTERBY", "MODULE", "emq", NULL));
-    expect_names(ALL, call(client, "COMMAND", "LIST", "FILTERBY", "PATTERN", "emq.*", NULL));
+    expect_names(EMQ_ALL, call(client, "COMMAND", "LIST", "FILTERBY", "PATTERN", "emq.*", NULL));
+    expect_names(TRA_ALL, call(client, "COMMAND", "LIST", "FILTERBY", "PATTERN", "tra.*", NULL));
 }
 
 /* Which of the verbs are in a category. */
@@ -153,10 +169,12 @@ static void expect_in_category(const char *category, const char *want) {
     redisReply *reply = call(client, "ACL", "CAT", category, NULL);
     char joined[512] = "";
     static const char *const verbs[] = {
-        "EMQ.CLAIM",      "EMQ.CLAIMS",   "EMQ.COMPLETE", "EMQ.COMPLETES",     "EMQ.DELAY",
-        "EMQ.ENQUEUE",    "EMQ.ENQUEUES", "EMQ.EXTEND",   "EMQ.EXTENDS",       "EMQ.FAIL",
-        "EMQ.INSTALL",    "EMQ.PAUSE",    "EMQ.PROMOTE",  "EMQ.REPROCESS",     "EMQ.REQUEUE",
-        "EMQ.RESCHEDULE", "EMQ.RESUME",   "EMQ.SCHEDULE", "EMQ.STALLED.CHECK", "EMQ.VERSION"};
+        "EMQ.APPEND",   "EMQ.CLAIM",         "EMQ.CLAIMS",   "EMQ.COMPLETE",   "EMQ.COMPLETES",
+        "EMQ.DELAY",    "EMQ.ENQUEUE",       "EMQ.ENQUEUES", "EMQ.EXTEND",     "EMQ.EXTENDS",
+        "EMQ.FAIL",     "EMQ.FAILURES.INCR", "EMQ.INSTALL",  "EMQ.PAUSE",      "EMQ.PROMOTE",
+        "EMQ.PUBLISH",  "EMQ.REPROCESS",     "EMQ.REQUEUE",  "EMQ.RESCHEDULE", "EMQ.RESUME",
+        "EMQ.SCHEDULE", "EMQ.STALLED.CHECK", "EMQ.VERSION",  "TRA.BITCLEAR",   "TRA.BITGET",
+        "TRA.BITSCAN",  "TRA.BITSET",        "TRA.COMMANDS", "TRA.INFO"};
     for (size_t v = 0; v < sizeof(verbs) / sizeof(verbs[0]); v++) {
         for (size_t i = 0; i < reply->elements; i++) {
             if (strcmp(reply->element[i]->str, verbs[v]) == 0) {
@@ -172,20 +190,22 @@ static void expect_in_category(const char *category, const char *want) {
 static void categories_follow_the_flags(void **state) {
     (void)state;
     expect_in_category(
-        "write",
-        "EMQ.CLAIM EMQ.CLAIMS EMQ.COMPLETE EMQ.COMPLETES EMQ.DELAY EMQ.ENQUEUE EMQ.ENQUEUES "
-        "EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL EMQ.INSTALL EMQ.PAUSE EMQ.PROMOTE EMQ.REPROCESS "
-        "EMQ.REQUEUE EMQ.RESCHEDULE EMQ.RESUME EMQ.SCHEDULE EMQ.STALLED.CHECK");
-    expect_in_category("read", "EMQ.VERSION");
-    expect_in_category(
-        "fast",
-        "EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND EMQ.FAIL "
-        "EMQ.PAUSE EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE EMQ.RESUME EMQ.SCHEDULE EMQ.VERSION");
-    expect_in_category("slow", "EMQ.CLAIMS EMQ.COMPLETES EMQ.ENQUEUES EMQ.EXTENDS EMQ.INSTALL "
-                               "EMQ.PROMOTE EMQ.STALLED.CHECK");
+        "write", "EMQ.APPEND EMQ.CLAIM EMQ.CLAIMS EMQ.COMPLETE EMQ.COMPLETES EMQ.DELAY EMQ.ENQUEUE "
+                 "EMQ.ENQUEUES EMQ.EXTEND EMQ.EXTENDS EMQ.FAIL EMQ.FAILURES.INCR EMQ.INSTALL "
+                 "EMQ.PAUSE EMQ.PROMOTE EMQ.PUBLISH EMQ.REPROCESS EMQ.REQUEUE EMQ.RESCHEDULE "
+                 "EMQ.RESUME EMQ.SCHEDULE EMQ.STALLED.CHECK TRA.BITCLEAR TRA.BITSET");
+    expect_in_category("read", "EMQ.VERSION TRA.BITGET TRA.BITSCAN TRA.COMMANDS TRA.INFO");
+    expect_in_category("fast",
+                       "EMQ.APPEND EMQ.CLAIM EMQ.COMPLETE EMQ.DELAY EMQ.ENQUEUE EMQ.EXTEND "
+                       "EMQ.FAIL EMQ.FAILURES.INCR EMQ.PAUSE EMQ.PUBLISH EMQ.REPROCESS EMQ.REQUEUE "
+                       "EMQ.RESCHEDULE EMQ.RESUME EMQ.SCHEDULE EMQ.VERSION TRA.COMMANDS TRA.INFO");
+    expect_in_category("slow",
+                       "EMQ.CLAIMS EMQ.COMPLETES EMQ.ENQUEUES EMQ.EXTENDS EMQ.INSTALL EMQ.PROMOTE "
+                       "EMQ.STALLED.CHECK TRA.BITCLEAR TRA.BITGET TRA.BITSCAN TRA.BITSET");
     expect_in_category("dangerous", "EMQ.INSTALL EMQ.PAUSE EMQ.RESUME");
     expect_in_category("admin", "EMQ.INSTALL");
     expect_in_category("blocking", "EMQ.CLAIMS");
+    expect_in_category("pubsub", "EMQ.PUBLISH");
     expect_in_category("keyspace", "");
 }
 

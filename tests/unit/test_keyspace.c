@@ -562,6 +562,42 @@ static void kinds_have_words_and_patterns(void **state) {
     }
 }
 
+/* The name of a stream is found in its key, and in no other. */
+static void names_are_found_in_their_keys(void **state) {
+    static const struct {
+        const char *key;
+        emq_key_kind kind;
+        const char *name; /* NULL: none */
+    } table[] = {
+        {"emq:{q}:stream:a", EMQ_KEY_STREAM, "a"},
+        {"emq:{q}:stream:failures", EMQ_KEY_STREAM, "failures"},
+        {"emq:{q}:stream:a:failures", EMQ_KEY_STREAM_FAILURES, "a"},
+        {"emq:{q}:stream:failures:failures", EMQ_KEY_STREAM_FAILURES, "failures"},
+        {"emq:{q}:stream:a:failures", EMQ_KEY_STREAM, NULL},
+        {"emq:{q}:stream:a", EMQ_KEY_STREAM_FAILURES, NULL},
+        {"emq:{q}:stream:failures", EMQ_KEY_STREAM_FAILURES, NULL},
+        {"emq:{q}:stream::failures", EMQ_KEY_STREAM_FAILURES, NULL},
+        {"emq:{q}:stream:", EMQ_KEY_STREAM, NULL},
+        {"emq:{q}:stream:a:b", EMQ_KEY_STREAM, NULL},
+        {"emq:{q}:stream:a{", EMQ_KEY_STREAM, NULL},
+        {"emq:{r}:stream:a", EMQ_KEY_STREAM, NULL},
+        {"emq:{qq}:stream:a", EMQ_KEY_STREAM, NULL},
+        {"emq:{q}:g:a:pending", EMQ_KEY_LANE, "a"},
+        {"emq:{q}:", EMQ_KEY_STREAM, NULL},
+        {"", EMQ_KEY_STREAM, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        emq_slice name = {NULL, 0};
+        int found =
+            emq_key_find_name(&name, emq_slice_of(table[i].key), table[i].kind, emq_slice_of("q"));
+        if (found != (table[i].name != NULL)) {
+            fail_msg("%s", table[i].key);
+        }
+        assert_true(!found || emq_slice_equal(name, emq_slice_of(table[i].name)));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_is_built),
@@ -580,6 +616,7 @@ int main(void) {
         cmocka_unit_test(slots_are_the_servers),
         cmocka_unit_test(all_keys_of_a_queue_share_a_slot),
         cmocka_unit_test(kinds_have_words_and_patterns),
+        cmocka_unit_test(names_are_found_in_their_keys),
     };
     return cmocka_run_group_tests_name("keyspace", tests, NULL, NULL);
 }

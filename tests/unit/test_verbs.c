@@ -39,6 +39,17 @@ static const row rows[] = {
     {"EMQ.COMPLETES", "COMPLETES", -6, 2, 2, "write", "write slow emq", "completes"},
     {"EMQ.PAUSE", "PAUSE", 4, 2, 0, "write fast", "write dangerous fast emq", "pause"},
     {"EMQ.RESUME", "RESUME", 6, 4, 0, "write fast", "write dangerous fast emq", "resume"},
+    {"EMQ.APPEND", "APPEND", -4, 1, 3, "write deny-oom fast", "write fast emq", "append"},
+    {"EMQ.PUBLISH", "PUBLISH", -5, 1, 4, "write deny-oom fast pubsub", "write pubsub fast emq",
+     "publish"},
+    {"EMQ.FAILURES.INCR", "FAILURES.INCR", 5, 1, 2, "write deny-oom fast", "write fast emq",
+     "failures.incr"},
+    {"TRA.INFO", "INFO", 1, 0, 0, "readonly fast", "read fast emq", ""},
+    {"TRA.COMMANDS", "COMMANDS", 1, 0, 0, "readonly fast", "read fast emq", ""},
+    {"TRA.BITSET", "BITSET", -3, 1, 1, "write deny-oom", "write slow emq", ""},
+    {"TRA.BITCLEAR", "BITCLEAR", -3, 1, 1, "write", "write slow emq", ""},
+    {"TRA.BITGET", "BITGET", -3, 1, 1, "readonly", "read slow emq", ""},
+    {"TRA.BITSCAN", "BITSCAN", -4, 1, 4, "readonly", "read slow emq", ""},
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -177,6 +188,61 @@ static void keys_and_values_of_the_job_core(void **state) {
     }
 }
 
+static void keys_and_values_of_the_bus(void **state) {
+    static const places table[] = {
+        {"EMQ.APPEND",
+         {EMQ_KEY_STREAM},
+         {EMQ_VALUE_RECORD_ID, EMQ_VALUE_FIELD, EMQ_VALUE_FIELD_VALUE}},
+        {"EMQ.PUBLISH",
+         {EMQ_KEY_BASE},
+         {EMQ_VALUE_EVENT, EMQ_VALUE_EVENT_JOB, EMQ_VALUE_FIELD, EMQ_VALUE_FIELD_VALUE}},
+        {"EMQ.FAILURES.INCR", {EMQ_KEY_STREAM_FAILURES}, {EMQ_VALUE_GROUP, EMQ_VALUE_ENTRY_ID}},
+    };
+    static const char *const shapes[] = {"1 + 2n", "2 + 2n", "2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        const emq_verb *verb = find(table[i].name);
+        char words[EMQ_WORDS_MAX];
+        assert_int_equal(verb->family, EMQ_FAMILY_BUS);
+        assert_int_equal(verb->keys[0], table[i].keys[0]);
+        for (int value = 0; value < verb->value_count; value++) {
+            assert_int_equal(verb->values[value], table[i].values[value]);
+        }
+        emq_verb_value_words(words, sizeof(words), verb);
+        assert_string_equal(words, shapes[i]);
+        /* no value of theirs is part of a key */
+        assert_int_equal(emq_verb_find_value(verb, EMQ_VALUE_ID), -1);
+    }
+}
+
+/* TRA's keys are plain: no key count stands before them, and they have any name. */
+static void keys_and_values_of_tra(void **state) {
+    const emq_verb *scan = find("TRA.BITSCAN");
+    char words[EMQ_WORDS_MAX];
+    (void)state;
+    for (int i = 0; i < EMQ_VERBS; i++) {
+        int is_tra = strncmp(emq_verbs[i].name, "TRA.", 4) == 0;
+        assert_int_equal(emq_verbs[i].family == EMQ_FAMILY_TRA, is_tra);
+        assert_int_equal(emq_verb_counts_keys(&emq_verbs[i]),
+                         !is_tra && emq_verbs[i].key_count > 0);
+    }
+    assert_string_equal(emq_verb_key_word(scan, 0), "key");
+    assert_string_equal(emq_verb_key_pattern(scan, 0), "key");
+    assert_string_equal(emq_verb_key_word(find("EMQ.CLAIM"), 2), "base");
+    assert_string_equal(emq_verb_key_pattern(find("EMQ.CLAIM"), 2), "emq:{q}:");
+    emq_verb_value_words(words, sizeof(words), scan);
+    assert_string_equal(words, "2 or 4");
+    assert_int_equal(emq_verb_takes(scan, 2), 1);
+    assert_int_equal(emq_verb_takes(scan, 3), 0);
+    assert_int_equal(emq_verb_takes(scan, 4), 1);
+    assert_int_equal(emq_verb_takes(scan, 5), 0);
+    assert_int_equal(emq_verb_takes(find("TRA.BITGET"), 1000), 1);
+    assert_string_equal(emq_verb_family_word(scan), "tra");
+    assert_string_equal(emq_verb_family_word(find("EMQ.CLAIM")), "core");
+    assert_string_equal(emq_verb_family_word(find("EMQ.INSTALL")), "admin");
+    assert_string_equal(emq_verb_family_word(find("EMQ.PUBLISH")), "bus");
+}
+
 static void the_job_core_has_exactly_its_tokens(void **state) {
     const char *const expected[] = {
         "enqueue", "schedule",   "claim", "claim.pause", "extend",    "extends", "complete",
@@ -251,6 +317,8 @@ int main(void) {
         cmocka_unit_test(values_are_counted),
         cmocka_unit_test(keys_stand_where_the_protocol_says),
         cmocka_unit_test(keys_and_values_of_the_job_core),
+        cmocka_unit_test(keys_and_values_of_the_bus),
+        cmocka_unit_test(keys_and_values_of_tra),
         cmocka_unit_test(the_job_core_has_exactly_its_tokens),
         cmocka_unit_test(nothing_stands_twice),
         cmocka_unit_test(every_row_keeps_the_rules),
