@@ -35,6 +35,7 @@ static const grant grants[EMQ_VERBS] = {
     [EMQ_VERB_ENQUEUE] = {PRODUCER, NONE, NONE},
     [EMQ_VERB_ENQUEUES] = {PRODUCER, ROWS, NONE},
     [EMQ_VERB_SCHEDULE] = {PRODUCER, NONE, NONE},
+    [EMQ_VERB_PUBLISH] = {PRODUCER, KIND(EMQ_KEY_EVENTS_SEQ), NONE},
     [EMQ_VERB_CLAIM] = {WORKER, ROWS, KIND(EMQ_KEY_META)},
     [EMQ_VERB_CLAIMS] = {WORKER, ROWS, KIND(EMQ_KEY_META) | KIND(EMQ_KEY_SCHEDULE)},
     [EMQ_VERB_EXTEND] = {WORKER, NONE, NONE},
@@ -118,6 +119,7 @@ size_t emq_role_rules(char *out, size_t cap, emq_role role, const char *queue) {
     text line = {out, cap, 0, 0};
     unsigned long long written = NONE;
     unsigned long long read = roles[role].read;
+    unsigned flags = 0;
     if (role == EMQ_ROLE_INSTALLER) {
         queue = "";
     } else if (!emq_queue_valid(queue)) {
@@ -129,6 +131,7 @@ size_t emq_role_rules(char *out, size_t cap, emq_role role, const char *queue) {
             add_verb(&line, &emq_verbs[i]);
             written |= declared_kinds(&emq_verbs[i]) | grants[i].written;
             read |= grants[i].read;
+            flags |= emq_verbs[i].flags;
         }
     }
     for (int kind = 0; kind < KINDS; kind++) {
@@ -137,6 +140,9 @@ size_t emq_role_rules(char *out, size_t cap, emq_role role, const char *queue) {
         } else if ((read & KIND(kind)) != 0) {
             add_key(&line, " %R~", (emq_key_kind)kind, queue);
         }
+    }
+    if ((flags & EMQ_FLAG_PUBSUB) != 0) {
+        add_key(&line, " &", EMQ_KEY_EVENTS, queue);
     }
     return line.is_full ? 0 : line.length;
 }

@@ -66,6 +66,7 @@ static void produce(cycle *c) {
     STEP("0", ENQUEUE(J1, "p"));
     STEP("1", SCHEDULE_JOB(J2, "p", "in", "60000"));
     STEP("[0, 1]", ENQUEUES(J2, "p", J3, "p"));
+    STEP("0", "EMQ.PUBLISH", "1", BASE, "admitted", J1);
 }
 
 #define LEASED(id, attempts) "[\"" id "\", \"p\", " attempts "]"
@@ -278,7 +279,16 @@ static const expectation expectations[] = {
     {"EMQ.REPROCESS", {{NO, NO}, {NO, NO}, {OK, KEY}, {NO, NO}}},
     {"EMQ.RESCHEDULE", {{NO, NO}, {NO, NO}, {OK, KEY}, {NO, NO}}},
     {"EMQ.PAUSE", {{NO, NO}, {NO, NO}, {OK, KEY}, {NO, NO}}},
+    {"EMQ.APPEND", {{NO, NO}, {NO, NO}, {NO, NO}, {NO, NO}}},
+    {"EMQ.PUBLISH", {{OK, KEY}, {NO, NO}, {NO, NO}, {NO, NO}}},
+    {"EMQ.FAILURES.INCR", {{NO, NO}, {NO, NO}, {NO, NO}, {NO, NO}}},
     {"EMQ.RESUME", {{NO, NO}, {NO, NO}, {OK, KEY}, {NO, NO}}},
+    {"TRA.INFO", {{NO, NO}, {NO, NO}, {NO, NO}, {NO, NO}}},
+    {"TRA.COMMANDS", {{NO, NO}, {NO, NO}, {NO, NO}, {NO, NO}}},
+    {"TRA.BITSET", {{NO, NO}, {NO, NO}, {NO, NO}, {NO, NO}}},
+    {"TRA.BITCLEAR", {{NO, NO}, {NO, NO}, {NO, NO}, {NO, NO}}},
+    {"TRA.BITGET", {{NO, NO}, {NO, NO}, {NO, NO}, {NO, NO}}},
+    {"TRA.BITSCAN", {{NO, NO}, {NO, NO}, {NO, NO}, {NO, NO}}},
 };
 
 #define EXPECTATIONS ((int)(sizeof(expectations) / sizeof(expectations[0])))
@@ -398,6 +408,66 @@ static void a_dry_run_tells_what_a_user_may_do(void **state) {
     expect_no_entry();
 }
 
+#define STREAM BASE "stream:news"
+#define FAILURES STREAM ":failures"
+
+/* Streams are given one by one, on top of a role or beside it. */
+static void append(cycle *c) {
+    STEP("\"1780512970164-0\"", "EMQ.APPEND", "1", STREAM, "EVT0NgWEfAEJfs");
+}
+
+static void consume(cycle *c) {
+    run(client, "EMQ.APPEND", "1", STREAM, "EVT0NgWEfAEJfs", NULL);
+    run(client, "XGROUP", "CREATE", STREAM, "readers", "0", NULL);
+    STEP(ANSWERS, "XREADGROUP", "GROUP", "readers", "me", "STREAMS", STREAM, ">");
+    STEP("1", "EMQ.FAILURES.INCR", "1", FAILURES, "readers", "1780512970164-0");
+    STEP("1", "XACK", STREAM, "readers", "1780512970164-0");
+    STEP("1", "HDEL", FAILURES, "readers:1780512970164-0");
+}
+
+static void listen_to_events(cycle *c) {
+    STEP("[\"subscribe\", \"emq:{q}:events\", 1]", "SUBSCRIBE", BASE "events");
+}
+
+static void the_bus_takes_words_on_top(void **state) {
+    static const struct {
+        const char *rules;
+        void (*cycle)(cycle *);
+    } cases[] = {
+        {"+emq.append ~emq:{q}:stream:news %R~{emq}:version", append},
+        {"+emq.failures.incr +xreadgroup +xack +hdel ~emq:{q}:stream:news "
+         "~emq:{q}:stream:news:failures %R~{emq}:version",
+         consume},
+        {"+subscribe &emq:{q}:events", listen_to_events},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        (void)clean_slate(state);
+        cycle c = {server_connect_as(&server, "tester", cases[i].rules), 0, 0};
+        cases[i].cycle(&c);
+        expect_no_entry();
+        redisFree(c.user);
+        for (const char *at = cases[i].rules; *at != '\0';) {
+            char changed[EMQ_ROLE_RULES_MAX];
+            size_t n = strcspn(at, " ");
+            replace_word(changed, cases[i].rules, at, n, "");
+            (void)clean_slate(state);
+            c = (cycle){server_connect_as(&server, "tester", changed), 1, 0};
+            cases[i].cycle(&c);
+            assert_int_equal(c.was_refused, 1);
+            redisFree(c.user);
+            at += n + strspn(at + n, " ");
+        }
+    }
+}
+
+static void the_broad_form_has_the_channel(void **state) {
+    (void)state;
+    redisContext *user = server_connect_as(&server, "tester", EMQ_BROAD_RULES("q"));
+    EXPECT(user, "0", "EMQ.PUBLISH", "1", BASE, "admitted", J1);
+    expect_no_entry();
+    redisFree(user);
+}
+
 static int somebody_waits(void *data) {
     char value[16];
     return strcmp(get_info(value, sizeof(value), data, "clients", "blocked_clients"), "1") == 0;
@@ -475,6 +545,8 @@ int main(void) {
         TEST(each_verb_answers_each_user_as_the_table_says),
         TEST(reads_stay_within_the_queue),
         TEST(a_dry_run_tells_what_a_user_may_do),
+        TEST(the_bus_takes_words_on_top),
+        TEST(the_broad_form_has_the_channel),
         TEST(a_right_that_is_withdrawn_ends_a_wait),
         TEST(the_rules_work_from_an_acl_file),
     };

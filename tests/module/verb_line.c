@@ -36,7 +36,7 @@ void verb_line(command *line, const emq_verb *verb, const char *queue) {
     char count[16];
     (void)snprintf(count, sizeof(count), "%d", verb->key_count);
     command_add(line, verb->name);
-    if (verb->key_count > 0) {
+    if (emq_verb_counts_keys(verb)) {
         command_add(line, count);
     }
     for (int i = 0; i < verb->key_count; i++) {
