@@ -2,6 +2,7 @@
 /* The module's way in: the load gate, the registration of every row of the verb table, INFO. */
 #include <emq/version.h>
 #include <errno.h>
+#include <string.h>
 
 #include "handlers.h"
 #include "host.h"
@@ -66,13 +67,51 @@ static ValkeyModuleCommandKeySpec *find_key_specs(const emq_verb *verb) {
     return (verb->flags & EMQ_FLAG_WRITE) != 0 ? plain_written : plain_read;
 }
 
-#define ARGUMENTS_MAX (1 + EMQ_VERB_KEYS_MAX + EMQ_VERB_VALUES_MAX + 1)
+/* What COMMAND DOCS tells of a verb's arguments. Each list has a zeroed end. */
+typedef struct described_arguments {
+    ValkeyModuleCommandArg all[1 + EMQ_VERB_KEYS_MAX + EMQ_VERB_VALUES_MAX + 1];
+    ValkeyModuleCommandArg group[EMQ_VERB_VALUES_MAX + 1]; /* values that come together */
+} described_arguments;
 
-/* COMMAND DOCS shows the key count, each key with its pattern, and each value. */
-static void describe_arguments(ValkeyModuleCommandArg *out, const emq_verb *verb) {
-    if (verb->key_count == 0) {
-        return;
+static ValkeyModuleCommandArg describe_value(const emq_verb *verb, int index) {
+    const emq_value_facts *facts = emq_value_get_facts(verb->values[index]);
+    return (ValkeyModuleCommandArg){.name = facts->name,
+                                    .type = facts->is_integer ? VALKEYMODULE_ARG_TYPE_INTEGER
+                                                              : VALKEYMODULE_ARG_TYPE_STRING,
+                                    .key_spec_index = -1};
+}
+
+/* The values, of which the last may be optional or repeat: as one argument, or several as a block.
+ */
+static void describe_values(ValkeyModuleCommandArg *out, ValkeyModuleCommandArg *group,
+                            const emq_verb *verb) {
+    int repeats = verb->repeated > 0;
+    int alone = repeats ? verb->value_count - verb->repeated : verb->least_values;
+    int flags = (repeats ? VALKEYMODULE_CMD_ARG_MULTIPLE : 0) |
+                (alone >= verb->least_values ? VALKEYMODULE_CMD_ARG_OPTIONAL : 0);
+    int together = verb->value_count - alone;
+    for (int i = 0; i < alone; i++) {
+        *out++ = describe_value(verb, i);
     }
+    for (int i = 0; i < together; i++) {
+        group[i] = describe_value(verb, alone + i);
+    }
+    if (together == 1) {
+        *out = group[0];
+    } else if (together > 1) {
+        *out = (ValkeyModuleCommandArg){.name = repeats ? "member" : "option",
+                                        .type = VALKEYMODULE_ARG_TYPE_BLOCK,
+                                        .key_spec_index = -1,
+                                        .subargs = group};
+    }
+    if (together > 0) {
+        out->flags = flags;
+    }
+}
+
+/* COMMAND DOCS shows the key count, each key with its pattern, and the values. */
+static void describe_arguments(described_arguments *described, const emq_verb *verb) {
+    ValkeyModuleCommandArg *out = described->all;
     if (emq_verb_counts_keys(verb)) {
         *out++ = (ValkeyModuleCommandArg){
             .name = "numkeys", .type = VALKEYMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1};
@@ -83,23 +122,18 @@ static void describe_arguments(ValkeyModuleCommandArg *out, const emq_verb *verb
                                           .key_spec_index = 0,
                                           .display_text = emq_verb_key_pattern(verb, i)};
     }
-    for (int i = 0; i < verb->value_count; i++) {
-        const emq_value_facts *facts = emq_value_get_facts(verb->values[i]);
-        *out++ = (ValkeyModuleCommandArg){.name = facts->name,
-                                          .type = facts->is_integer ? VALKEYMODULE_ARG_TYPE_INTEGER
-                                                                    : VALKEYMODULE_ARG_TYPE_STRING,
-                                          .key_spec_index = -1};
-    }
+    describe_values(out, described->group, verb);
 }
 
 static int register_verb(ValkeyModuleCtx *ctx, int symbol) {
     const emq_verb *verb = &emq_verbs[symbol];
     char flags[EMQ_WORDS_MAX];
     char categories[EMQ_WORDS_MAX];
-    ValkeyModuleCommandArg arguments[ARGUMENTS_MAX] = {{0}};
+    described_arguments arguments;
     emq_verb_flag_words(flags, sizeof(flags), verb);
     emq_verb_category_words(categories, sizeof(categories), verb);
-    describe_arguments(arguments, verb);
+    memset(&arguments, 0, sizeof(arguments));
+    describe_arguments(&arguments, verb);
     const ValkeyModuleCommandInfo info = {
         .version = VALKEYMODULE_COMMAND_INFO_VERSION,
         .summary = verb->summary,
@@ -107,7 +141,7 @@ static int register_verb(ValkeyModuleCtx *ctx, int symbol) {
         .since = verb->since,
         .arity = emq_verb_arity(verb),
         .key_specs = find_key_specs(verb),
-        .args = verb->key_count > 0 ? arguments : NULL,
+        .args = arguments.all[0].name != NULL ? arguments.all : NULL,
     };
     if (ValkeyModule_CreateCommand(ctx, verb->name, commands[symbol], flags, 0, 0, 0) !=
         VALKEYMODULE_OK) {

@@ -146,6 +146,46 @@ static void expect_command_info(const char *name, const redisReply *row) {
     freeReplyObject(reply);
 }
 
+static int has_flag(const redisReply *argument, const char *flag) {
+    const redisReply *flags = NULL;
+    for (size_t i = 0; i + 1 < argument->elements; i += 2) {
+        if (strcmp(argument->element[i]->str, "flags") == 0) {
+            flags = argument->element[i + 1];
+        }
+    }
+    return flags != NULL && has_word(flags, flag);
+}
+
+/* The values of a row among the arguments of its documentation. Those that are optional, or that
+ * repeat, are marked so; where there are several of them they stand in a block. */
+static size_t expect_values(const redisReply *arguments, size_t at, const redisReply *row,
+                            const redisReply *values) {
+    size_t repeated = (size_t)find(row, "repeated")->integer;
+    size_t least = (size_t)find(row, "least_values")->integer;
+    size_t alone = repeated > 0 ? values->elements - repeated : least;
+    for (size_t i = 0; i < alone; i++) {
+        const redisReply *argument = arguments->element[at++];
+        EXPECT_TEXT(find(argument, "name")->str, values->element[i]->str);
+        assert_false(has_flag(argument, "optional") || has_flag(argument, "multiple"));
+    }
+    if (alone == values->elements) {
+        return at;
+    }
+    const redisReply *rest = arguments->element[at++];
+    assert_int_equal(has_flag(rest, "multiple"), repeated > 0);
+    assert_int_equal(has_flag(rest, "optional"), least <= alone);
+    if (values->elements - alone == 1) {
+        EXPECT_TEXT(find(rest, "name")->str, values->element[alone]->str);
+        return at;
+    }
+    const redisReply *block = find(rest, "arguments");
+    assert_int_equal(block->elements, values->elements - alone);
+    for (size_t i = alone; i < values->elements; i++) {
+        EXPECT_TEXT(find(block->element[i - alone], "name")->str, values->element[i]->str);
+    }
+    return at;
+}
+
 static void expect_command_docs(const char *name, const redisReply *row) {
     redisReply *reply = call(client, "COMMAND", "DOCS", name, NULL);
     const redisReply *docs = reply->element[1];
@@ -164,9 +204,7 @@ static void expect_command_docs(const char *name, const redisReply *row) {
         for (size_t i = 0; i < keys->elements; i++) {
             EXPECT_TEXT(find(arguments->element[at++], "display_text")->str, keys->element[i]->str);
         }
-        for (size_t i = 0; i < values->elements; i++) {
-            EXPECT_TEXT(find(arguments->element[at++], "name")->str, values->element[i]->str);
-        }
+        at = expect_values(arguments, at, row, values);
         assert_int_equal(arguments->elements, at);
     }
     freeReplyObject(reply);
