@@ -294,6 +294,9 @@ static void every_row_keeps_the_rules(void **state) {
         /* with EVAL's key-spec the server reads argument 1: an arity of -1 would crash it */
         assert_true(verb->key_count == 0 || arity >= 3 || arity <= -2);
         assert_null(verb->capabilities[EMQ_VERB_CAPABILITIES_MAX - 1]);
+        /* a client that waits is not asked about maxmemory when it looks again */
+        assert_true((verb->flags & EMQ_FLAG_BLOCKING) == 0 ||
+                    (verb->flags & EMQ_FLAG_DENY_OOM) == 0);
         /* the queue is read from the first key, so the base may stand only behind it */
         assert_true(verb->key_count < 2 || verb->keys[0] != EMQ_KEY_BASE);
     }
