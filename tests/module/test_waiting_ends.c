@@ -47,7 +47,7 @@ static redisContext *add_known_waiter(char *id, size_t cap) {
 
 #define COUNT "-ERR EMQ count must be an integer from 1 to 1000"
 #define TIMEOUT_MS "-ERR EMQ timeout_ms must be an integer from 0 to 3600000"
-#define CLAIMS_SHAPE "-ERR EMQ shape CLAIMS expects 3 keys and "
+#define CLAIMS_SHAPE "-ERR EMQ shape CLAIMS expects 3 keys and 2 or 3 values"
 
 static void a_refused_call_does_not_block(void **state) {
     (void)state;
@@ -64,10 +64,7 @@ static void a_refused_call_does_not_block(void **state) {
     EXPECT_UNCHANGED(&server, client, TIMEOUT_MS, CLAIMS("1", "1", "3600001"));
     EXPECT_UNCHANGED(&server, client, "-ERR EMQ layout CLAIMS key 2 must be emq:{q}:active",
                      "EMQ.CLAIMS", "3", PENDING, DEAD, BASE, "1", "1", "60000");
-    redisReply *reply = call(client, CLAIMS("1", "1", "60000", "1"), NULL);
-    assert_int_equal(reply->type, REDIS_REPLY_ERROR);
-    assert_int_equal(strncmp(reply->str, CLAIMS_SHAPE + 1, strlen(CLAIMS_SHAPE) - 1), 0);
-    freeReplyObject(reply);
+    EXPECT_UNCHANGED(&server, client, CLAIMS_SHAPE, CLAIMS("1", "1", "60000", "1"));
     make_typed(PENDING, "hash");
     EXPECT_UNCHANGED(&server, client, WRONGTYPE, WAITING_CLAIM("1"));
     run(client, "DEL", PENDING, NULL);
