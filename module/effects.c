@@ -110,7 +110,7 @@ static int is_below_all(const emq_writes *writes, ValkeyModuleKey *key, double s
 static void note_arrival(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key, double score) {
     if (ref.kind == EMQ_KEY_PENDING) {
         writes->ready = ref.name;
-    } else if (ref.kind == EMQ_KEY_SCHEDULE && emq_wait_has_waiters(writes->ctx, ref.name) &&
+    } else if (ref.kind == EMQ_KEY_SCHEDULE && emq_wait_has_readers(writes->ctx, ref.name) &&
                is_below_all(writes, key, score)) {
         writes->due = ref.name;
     }

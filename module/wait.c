@@ -10,12 +10,14 @@
 /* Blocked clients of one queue in one database. */
 typedef struct waiting_queue {
     size_t count;
-    int is_due; /* `schedule` has a new earliest time, of which nobody who waits knows yet */
+    size_t readers; /* those of them who wait for `schedule` as well */
+    int is_due;     /* `schedule` has a new earliest time, of which nobody who waits knows yet */
 } waiting_queue;
 
 struct emq_waiter {
     emq_verb_symbol symbol;
     emq_handler handler;
+    int is_reader;
     waiting_queue *queue; /* NULL: it waits no more */
     size_t name_length;
     char name[]; /* the queue's, in `queues` */
@@ -50,8 +52,9 @@ static waiting_queue *find_queue_of_key(ValkeyModuleCtx *ctx, const ValkeyModule
     return find_queue(name, write_name(name, ctx, queue));
 }
 
-int emq_wait_has_waiters(ValkeyModuleCtx *ctx, const ValkeyModuleString *key) {
-    return find_queue_of_key(ctx, key) != NULL;
+int emq_wait_has_readers(ValkeyModuleCtx *ctx, const ValkeyModuleString *key) {
+    const waiting_queue *queue = find_queue_of_key(ctx, key);
+    return queue != NULL && queue->readers > 0;
 }
 
 static void leave(emq_waiter *waiter) {
@@ -59,6 +62,7 @@ static void leave(emq_waiter *waiter) {
         return;
     }
     waiter_count--;
+    waiter->queue->readers -= waiter->is_reader != 0;
     if (--waiter->queue->count == 0) {
         (void)ValkeyModule_DictDelC(queues, waiter->name, waiter->name_length, NULL);
         ValkeyModule_Free(waiter->queue);
@@ -100,7 +104,7 @@ static void on_free(ValkeyModuleCtx *ctx, void *data) {
 }
 
 /* NULL when the queue has as many waiters as it may. */
-static emq_waiter *join(const emq_call *call) {
+static emq_waiter *join(const emq_call *call, int is_reader) {
     char name[NAME_MAX_LENGTH];
     size_t length = write_name(name, call->ctx, call->queue);
     waiting_queue *queue = find_queue(name, length);
@@ -115,9 +119,12 @@ static emq_waiter *join(const emq_call *call) {
     waiter->symbol = (emq_verb_symbol)(call->verb - emq_verbs);
     waiter->handler = call->handler;
     waiter->queue = queue;
+    waiter->is_reader = is_reader;
     waiter->name_length = length;
     memcpy(waiter->name, name, length);
     queue->count++;
+    queue->readers += is_reader != 0;
+    queue->is_due = 0; /* who comes now looks at `schedule` itself */
     waiter_count++;
     return waiter;
 }
@@ -131,13 +138,14 @@ static int block(emq_call *call, int64_t timeout_ms) {
     if ((ValkeyModule_GetContextFlags(call->ctx) & never) != 0) {
         return 0;
     }
-    emq_waiter *waiter = join(call);
+    int is_reader = emq_may_read(call, EMQ_KEY_SCHEDULE);
+    emq_waiter *waiter = join(call, is_reader);
     if (waiter == NULL) {
         return 0;
     }
     ValkeyModuleString *keys[2] = {emq_declared(call, 0).name};
     int key_count = 1;
-    if (emq_may_read(call, EMQ_KEY_SCHEDULE)) {
+    if (is_reader) {
         keys[key_count++] = emq_queue_key(call, EMQ_KEY_SCHEDULE);
     }
     ValkeyModuleBlockedClient *blocked = ValkeyModule_BlockClientOnKeys(

@@ -19,8 +19,8 @@
  * In a look of a client that is blocked already, it stays blocked. */
 void emq_wait(emq_call *call, int64_t timeout_ms);
 
-/* Tells whether any claim waits for this queue's work, by the name of one of its keys. */
-int emq_wait_has_waiters(ValkeyModuleCtx *ctx, const ValkeyModuleString *key);
+/* Tells whether any claim waits for news of this `schedule`. */
+int emq_wait_has_readers(ValkeyModuleCtx *ctx, const ValkeyModuleString *key);
 
 /* Wakes those who wait for what a call wrote. */
 void emq_wait_signal(emq_call *call);
