@@ -108,7 +108,7 @@ static int enqueue_fresh(emq_id *id, emq_client *client, const char *queue, cons
             result = emq_line_enqueue(&client->line, queue, &fresh, p, n);
         }
         if (result != EMQ_OK) {
-            return emq_fail_plain(&client->error, result);
+            return emq_text_fail_plain(&client->error, result);
         }
         *id = fresh;
         result = call_enqueue(client, deadline);
@@ -119,8 +119,8 @@ static int enqueue_fresh(emq_id *id, emq_client *client, const char *queue, cons
     /* the last id is somebody else's: a repeat with it would look like success */
     memset(id, 0, sizeof(*id));
     emq_connection_close(&client->connection);
-    return emq_fail(&client->error, EMQ_EPROTOCOL,
-                    "the server said of %d ids minted just now that they exist", MINTS_MAX);
+    return emq_text_fail(&client->error, EMQ_EPROTOCOL,
+                         "the server said of %d ids minted just now that they exist", MINTS_MAX);
 }
 
 /* What is wrong with the call itself, before an id is minted for it. */
@@ -151,7 +151,7 @@ int emq_enqueue(emq_id *id, emq_client *client, const char *queue, const void *p
         result = EMQ_ECLOSED;
     }
     if (result != EMQ_OK) {
-        return emq_fail_plain(&client->error, result);
+        return emq_text_fail_plain(&client->error, result);
     }
     return is_fresh ? enqueue_fresh(id, client, queue, p, n, deadline)
                     : call_enqueue(client, deadline);
@@ -169,7 +169,7 @@ int emq_claim(emq_job **out, emq_client *client, const char *queue, uint32_t lea
     redisReply *reply = NULL;
     int result = emq_line_claim(&client->line, queue, lease_ms);
     if (result != EMQ_OK) {
-        return emq_fail_plain(&client->error, result);
+        return emq_text_fail_plain(&client->error, result);
     }
     result = emq_client_exchange(client, &client->line, &reply, deadline);
     if (result == EMQ_OK) {
@@ -186,7 +186,7 @@ int emq_complete(emq_client *client, const emq_lease *lease) {
     redisReply *reply = NULL;
     int result = emq_line_complete(&client->line, lease);
     if (result != EMQ_OK) {
-        return emq_fail_plain(&client->error, result);
+        return emq_text_fail_plain(&client->error, result);
     }
     result = emq_client_exchange(client, &client->line, &reply, deadline);
     if (result == EMQ_OK) {
@@ -232,7 +232,7 @@ int emq_install(const emq_client_options *options, char *error, size_t cap) {
         emq_connection_close(&connection);
         emq_settings_clear(&settings);
     } else {
-        emq_fail_plain(&text, result);
+        emq_text_fail_plain(&text, result);
     }
     if (cap > 0) {
         (void)snprintf(error, cap, "%s", text.bytes);

@@ -10,21 +10,21 @@
 #include "result.h"
 
 int emq_decode_error(const redisReply *reply, emq_text *error) {
-    return emq_fail_bytes(error, emq_result_of_error(reply->str, reply->len), reply->str,
-                          reply->len);
+    return emq_text_fail_bytes(error, emq_result_of_error(reply->str, reply->len), reply->str,
+                               reply->len);
 }
 
 int emq_decode_verb_error(const redisReply *reply, emq_text *error) {
     if (emq_error_is_unknown_command(reply->str, reply->len)) {
-        return emq_fail(error, EMQ_EMODULE,
-                        "the server has no EMQ module: load it with loadmodule (%.*s)",
-                        emq_quote_length(reply->len), reply->str);
+        return emq_text_fail(error, EMQ_EMODULE,
+                             "the server has no EMQ module: load it with loadmodule (%.*s)",
+                             emq_quote_length(reply->len), reply->str);
     }
     return emq_decode_error(reply, error);
 }
 
 int emq_decode_surprise(const char *command, const char *expected, emq_text *error) {
-    return emq_fail(error, EMQ_EPROTOCOL, "%s must answer %s", command, expected);
+    return emq_text_fail(error, EMQ_EPROTOCOL, "%s must answer %s", command, expected);
 }
 
 int emq_reply_is_text(const redisReply *reply) {
@@ -70,12 +70,13 @@ static int take_job(emq_job **out, const char *queue, redisReply *reply, emq_tex
     const redisReply *id = reply->element[0];
     emq_job *job = calloc(1, sizeof(*job));
     if (job == NULL) {
-        return emq_fail_plain(error, EMQ_ENOMEM);
+        return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
     if (emq_id_parse(&job->lease.id, id->str, id->len) != EMQ_OK) {
         free(job);
-        return emq_fail(error, EMQ_EPROTOCOL, "EMQ.CLAIM gave an id that is no branded id: %.*s",
-                        emq_quote_length(id->len), id->str);
+        return emq_text_fail(error, EMQ_EPROTOCOL,
+                             "EMQ.CLAIM gave an id that is no branded id: %.*s",
+                             emq_quote_length(id->len), id->str);
     }
     memcpy(job->lease.queue, queue, strnlen(queue, EMQ_QUEUE_MAX));
     job->lease.token = reply->element[2]->integer;
