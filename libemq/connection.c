@@ -24,12 +24,13 @@
 /* What goes on while an exchange lasts. */
 typedef struct exchange {
     redisContext *context;
-    const emq_line *lines;
+    const emq_line *lines; /* NULL when all is formatted from the start */
     redisReply **replies;
     int count; /* of lines, and of replies */
     int formatted;
     int received;
-    char *request; /* the line that was formatted last, and how much of it hiredis has */
+    char *owned;         /* the line that was formatted last */
+    const char *request; /* what is being sent, and how much of it hiredis has */
     size_t length;
     size_t given;
     int is_sent;  /* every line to its last byte */
@@ -174,14 +175,15 @@ static int check_size(const emq_line *lines, int count, emq_text *error) {
 
 static int format_next(exchange *x) {
     const emq_line *line = &x->lines[x->formatted];
-    redisFreeCommand(x->request);
-    x->request = NULL;
+    redisFreeCommand(x->owned);
+    x->owned = NULL;
     /* an int in hiredis 0.14 */
-    long long length = redisFormatCommandArgv(&x->request, line->argc, line->argv, line->argvlen);
+    long long length = redisFormatCommandArgv(&x->owned, line->argc, line->argv, line->argvlen);
     if (length < 0) {
-        x->request = NULL;
+        x->owned = NULL;
         return emq_text_fail_plain(x->error, EMQ_ENOMEM);
     }
+    x->request = x->owned;
     x->formatted++;
     x->length = (size_t)length;
     x->given = 0;
@@ -270,6 +272,16 @@ static void free_replies(exchange *x) {
     }
 }
 
+/* What is there before the first byte is sent must be nothing; then the conversation. */
+static int run_exchange(emq_connection *connection, exchange *x, emq_deadline deadline) {
+    for (int i = 0; i < x->count; i++) {
+        x->replies[i] = NULL;
+    }
+    int result = check_quiet(x);
+    connection->is_fresh = 0;
+    return result == EMQ_OK ? converse(x, deadline) : result;
+}
+
 int emq_connection_exchange(emq_connection *connection, const emq_line *lines, int count,
                             redisReply **replies, emq_deadline deadline, emq_text *error) {
     exchange x = {.context = connection->context,
@@ -278,9 +290,6 @@ int emq_connection_exchange(emq_connection *connection, const emq_line *lines, i
                   .count = count,
                   .is_first = connection->is_fresh,
                   .error = error};
-    for (int i = 0; i < count; i++) {
-        replies[i] = NULL;
-    }
     if (x.context == NULL) {
         return emq_text_fail_plain(error, EMQ_ECLOSED);
     }
@@ -288,15 +297,35 @@ int emq_connection_exchange(emq_connection *connection, const emq_line *lines, i
     if (result != EMQ_OK) {
         return result;
     }
-    result = check_quiet(&x);
-    connection->is_fresh = 0;
-    if (result == EMQ_OK) {
-        result = converse(&x, deadline);
-    }
-    redisFreeCommand(x.request);
+    result = run_exchange(connection, &x, deadline);
+    redisFreeCommand(x.owned);
     if (result != EMQ_OK) {
         free_replies(&x);
     }
+    if (result != EMQ_OK || !x.is_sent) {
+        emq_connection_close(connection);
+    }
+    return result;
+}
+
+int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
+                                  emq_deadline deadline, emq_text *error) {
+    exchange x = {.context = connection->context,
+                  .replies = batch->replies,
+                  .count = batch->count,
+                  .formatted = batch->count,
+                  .request = batch->bytes,
+                  .length = batch->length,
+                  .is_first = connection->is_fresh,
+                  .error = error};
+    batch->received = 0;
+    batch->sent = 0;
+    if (x.context == NULL) {
+        return emq_text_fail_plain(error, EMQ_ECLOSED);
+    }
+    int result = run_exchange(connection, &x, deadline);
+    batch->received = x.received;
+    batch->sent = x.given - sdslen(x.context->obuf);
     if (result != EMQ_OK || !x.is_sent) {
         emq_connection_close(connection);
     }
