@@ -22,6 +22,7 @@
 #include <emq/keyspace.h>
 #include <emq/line.h>
 #include <emq/pipeline.h>
+#include <emq/read.h>
 #include <emq/verbs.h>
 #include <emq/version.h>
 
