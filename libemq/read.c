@@ -11,34 +11,30 @@
 
 #define COUNTS_SIZE_MAX 4096 /* no version's struct is that large: such a size was never set */
 
-/* The fields of a row that are read, in the order of the answer. */
-typedef enum row_field {
-    ROW_STATE,
-    ROW_ATTEMPTS,
-    ROW_PAYLOAD,
-    ROW_FAILURES,
-    ROW_LAST_ERROR,
-    ROW_STALLED,
-    ROW_GROUP,
-    ROW_FIELDS
-} row_field;
+/* Names and values by turns, all strings. */
+static int is_hash(const redisReply *reply) {
+    return reply != NULL && emq_reply_is_ids(reply, SIZE_MAX) && reply->elements % 2 == 0;
+}
 
-static int is_string_or_nil(const redisReply *reply) {
-    return reply != NULL && (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_NIL);
+/* The value of a field of a hash; NULL when it isn't there. */
+static const redisReply *find_field(const redisReply *hash, const char *name) {
+    for (size_t i = 0; hash != NULL && i < hash->elements; i += 2) {
+        const redisReply *field = hash->element[i];
+        if (emq_slice_equal((emq_slice){field->str, field->len}, emq_slice_of(name))) {
+            return hash->element[i + 1];
+        }
+    }
+    return NULL;
 }
 
 static int decode_row(const redisReply *reply, emq_text *error) {
     if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
         return emq_decode_error(reply, error);
     }
-    int is_row = reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements == ROW_FIELDS;
-    for (size_t i = 0; is_row && i < ROW_FIELDS; i++) {
-        is_row = is_string_or_nil(reply->element[i]);
+    if (!is_hash(reply)) {
+        return emq_decode_surprise("HGETALL", "names and values", error);
     }
-    if (!is_row) {
-        return emq_decode_surprise("HMGET", "a string or nil for each field", error);
-    }
-    return reply->element[ROW_ATTEMPTS]->type == REDIS_REPLY_NIL ? EMQ_GONE : EMQ_OK;
+    return find_field(reply, EMQ_FIELD_ATTEMPTS) == NULL ? EMQ_GONE : EMQ_OK;
 }
 
 static emq_deadline start_call(emq_client *client) {
@@ -59,16 +55,7 @@ int emq_row_read(emq_row **out, emq_client *client, const char *queue, const emq
     emq_deadline deadline = start_call(client);
     int result = emq_key_job(key, sizeof(key), queue, id);
     if (result >= 0) {
-        const char *const words[] = {"HMGET",
-                                     key,
-                                     EMQ_FIELD_STATE,
-                                     EMQ_FIELD_ATTEMPTS,
-                                     EMQ_FIELD_PAYLOAD,
-                                     EMQ_FIELD_FAILURES,
-                                     EMQ_FIELD_LAST_ERROR,
-                                     EMQ_FIELD_STALLED,
-                                     EMQ_FIELD_GROUP};
-        result = emq_line_arguments(&client->line, 2 + ROW_FIELDS, words, NULL);
+        result = emq_line_arguments(&client->line, 2, (const char *const[]){"HGETALL", key}, NULL);
     }
     if (result != EMQ_OK) {
         return emq_text_fail_plain(&client->error, result);
@@ -85,15 +72,12 @@ int emq_row_read(emq_row **out, emq_client *client, const char *queue, const emq
 }
 
 /* An emq_row is the reply itself under another name. */
-static const redisReply *get_field(const emq_row *row, row_field field) {
-    const redisReply *reply = (const redisReply *)row;
-    return reply != NULL && reply->element[field]->type == REDIS_REPLY_STRING
-               ? reply->element[field]
-               : NULL;
+static const redisReply *get_field(const emq_row *row, const char *name) {
+    return find_field((const redisReply *)row, name);
 }
 
-static const char *get_bytes(const emq_row *row, row_field field, size_t *n) {
-    const redisReply *value = get_field(row, field);
+static const char *get_bytes(const emq_row *row, const char *name, size_t *n) {
+    const redisReply *value = get_field(row, name);
     if (n != NULL) {
         *n = value == NULL ? 0 : value->len;
     }
@@ -110,39 +94,40 @@ static int64_t get_number(const redisReply *value) {
 }
 
 const char *emq_row_get_state(const emq_row *row) {
-    const char *state = get_bytes(row, ROW_STATE, NULL);
+    const char *state = get_bytes(row, EMQ_FIELD_STATE, NULL);
     return state == NULL ? "" : state;
 }
 
 int64_t emq_row_get_attempts(const emq_row *row) {
-    return get_number(get_field(row, ROW_ATTEMPTS));
+    return get_number(get_field(row, EMQ_FIELD_ATTEMPTS));
 }
 
 int64_t emq_row_get_failures(const emq_row *row) {
-    return get_number(get_field(row, ROW_FAILURES));
+    return get_number(get_field(row, EMQ_FIELD_FAILURES));
 }
 
 int64_t emq_row_get_stalled(const emq_row *row) {
-    return get_number(get_field(row, ROW_STALLED));
+    return get_number(get_field(row, EMQ_FIELD_STALLED));
 }
 
 const void *emq_row_get_payload(const emq_row *row, size_t *n) {
-    return get_bytes(row, ROW_PAYLOAD, n);
+    return get_bytes(row, EMQ_FIELD_PAYLOAD, n);
 }
 
 const char *emq_row_get_last_error(const emq_row *row, size_t *n) {
-    return get_bytes(row, ROW_LAST_ERROR, n);
+    return get_bytes(row, EMQ_FIELD_LAST_ERROR, n);
 }
 
 const char *emq_row_get_lane(const emq_row *row) {
-    return get_bytes(row, ROW_GROUP, NULL);
+    return get_bytes(row, EMQ_FIELD_GROUP, NULL);
 }
 
 void emq_row_free(emq_row *row) {
     freeReplyObject(row);
 }
 
-/* What the counts are made of, in the order of the commands. */
+/* What the counts are made of, in the order of the commands: sizes of sets, and fields of hashes.
+ */
 static const struct {
     const char *command;
     emq_key_kind kind;
@@ -152,9 +137,9 @@ static const struct {
     {"ZCARD", EMQ_KEY_ACTIVE, NULL},
     {"ZCARD", EMQ_KEY_SCHEDULE, NULL},
     {"ZCARD", EMQ_KEY_DEAD, NULL},
-    {"HGET", EMQ_KEY_COMPLETED, EMQ_FIELD_COUNT},
-    {"HGET", EMQ_KEY_FAILED, EMQ_FIELD_COUNT},
-    {"HEXISTS", EMQ_KEY_META, EMQ_FIELD_PAUSED},
+    {"HGETALL", EMQ_KEY_COMPLETED, EMQ_FIELD_COUNT},
+    {"HGETALL", EMQ_KEY_FAILED, EMQ_FIELD_COUNT},
+    {"HGETALL", EMQ_KEY_META, EMQ_FIELD_PAUSED},
 };
 
 #define COUNTS (sizeof(count_rows) / sizeof(count_rows[0]))
@@ -170,9 +155,8 @@ static int build_counts(count_lines *out, const char *queue) {
         if (result < 0) {
             return result;
         }
-        const char *const words[] = {count_rows[i].command, out->keys[i], count_rows[i].field};
-        result =
-            emq_line_arguments(&out->lines[i], count_rows[i].field == NULL ? 2 : 3, words, NULL);
+        const char *const words[] = {count_rows[i].command, out->keys[i]};
+        result = emq_line_arguments(&out->lines[i], 2, words, NULL);
         if (result != EMQ_OK) {
             return result;
         }
@@ -180,22 +164,25 @@ static int build_counts(count_lines *out, const char *queue) {
     return EMQ_OK;
 }
 
+/* A field of a hash: its number, or whether it is there where any value means the same. */
+static int decode_field(int64_t *out, size_t i, const redisReply *reply, emq_text *error) {
+    if (!is_hash(reply)) {
+        return emq_decode_surprise("HGETALL", "names and values", error);
+    }
+    const redisReply *value = find_field(reply, count_rows[i].field);
+    *out = count_rows[i].kind == EMQ_KEY_META ? value != NULL : get_number(value);
+    return *out >= 0 ? EMQ_OK : emq_text_fail(error, EMQ_EVALUE, "a count is no number");
+}
+
 static int decode_count(int64_t *out, size_t i, const redisReply *reply, emq_text *error) {
-    int is_text = strcmp(count_rows[i].command, "HGET") == 0;
     if (reply->type == REDIS_REPLY_ERROR) {
         return emq_decode_error(reply, error);
     }
-    if (is_text && reply->type == REDIS_REPLY_NIL) {
-        *out = 0;
-        return EMQ_OK;
+    if (count_rows[i].field != NULL) {
+        return decode_field(out, i, reply, error);
     }
-    if (is_text && reply->type == REDIS_REPLY_STRING) {
-        *out = get_number(reply);
-        return *out >= 0 ? EMQ_OK : emq_text_fail(error, EMQ_EVALUE, "a count is no number");
-    }
-    if (is_text || reply->type != REDIS_REPLY_INTEGER || reply->integer < 0) {
-        return emq_decode_surprise(count_rows[i].command, is_text ? "a string or nil" : "a number",
-                                   error);
+    if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0) {
+        return emq_decode_surprise("ZCARD", "a number", error);
     }
     *out = reply->integer;
     return EMQ_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads: a job's row, the sizes of a queue, and its jobs page by page. They are plain commands of
- * the server and change nothing; what they tell may be over by the time it is read. The user needs
- * the rights to HMGET, HGET, HEXISTS, ZCARD and ZRANGE on the queue's keys.
+ * the server and change nothing; what they tell may be over by the time it is read. The rules of
+ * an operator give the rights: HGETALL, ZCARD and ZRANGE on the queue's keys.
  *
  * What every function here can return besides what it names: as in emq/verbs.h.
  */

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "fixture.h"
+#include "roles.h"
 
 #define ID_A "JOB0KHTOWnGLuC"
 #define ROW_A "emq:{q}:job:" ID_A
@@ -170,6 +171,31 @@ static void pages_are_newest_first(void **state) {
     assert_null(dead);
 }
 
+/* The rules of the role are enough. */
+static void an_operator_may_read(void **state) {
+    char rules[EMQ_ROLE_RULES_MAX];
+    emq_client_options options = options_for_server(&server);
+    emq_counts counts = EMQ_COUNTS_INIT;
+    emq_row *row = NULL;
+    emq_ids *ids = NULL;
+    emq_id id = id_a;
+    (void)state;
+    EXPECT_CALL(EMQ_OK, emq_enqueue(&id, client, "q", "p", 1));
+    assert_true(emq_role_rules(rules, sizeof(rules), EMQ_ROLE_OPERATOR, "q") > 0);
+    redisFree(server_connect_as(&server, "operator", rules));
+    options.username = "operator";
+    options.password = "password";
+    emq_client *other = open_client(&options);
+    EXPECT_RESULT(other, emq_row_read(&row, other, "q", &id), EMQ_OK);
+    emq_row_free(row);
+    EXPECT_RESULT(other, emq_counts_read(&counts, other, "q"), EMQ_OK);
+    assert_int_equal(counts.pending, 1);
+    EXPECT_RESULT(other, emq_ids_browse(&ids, other, "q", EMQ_KEY_PENDING, NULL, 0, 1), EMQ_OK);
+    emq_ids_free(ids);
+    EXPECT_RESULT(other, emq_counts_read(&counts, other, "other"), EMQ_ENOPERM);
+    emq_client_close(other);
+}
+
 typedef int (*reader)(emq_client *c);
 
 static int read_row(emq_client *c) {
@@ -198,16 +224,16 @@ static void wrong_shapes_are_no_answer(void **state) {
     } cases[] = {
         {read_row, ":1\r\n"},
         {read_row, "$-1\r\n"},
-        {read_row, "*0\r\n"},
-        {read_row, "*6\r\n$1\r\na\r\n$1\r\n1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n"},
-        {read_row, "*7\r\n$1\r\na\r\n$1\r\n1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n:1\r\n"},
+        {read_row, "*1\r\n$1\r\na\r\n"},
+        {read_row, "*2\r\n$1\r\na\r\n:1\r\n"},
+        {read_row, "*2\r\n$-1\r\n$1\r\na\r\n"},
         {read_page, ":1\r\n"},
         {read_page, "*1\r\n:1\r\n"},
         {read_page, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"},
-        {read_counts, ":-1\r\n:0\r\n:0\r\n:0\r\n$-1\r\n$-1\r\n:0\r\n"},
-        {read_counts, ":0\r\n$1\r\n0\r\n:0\r\n:0\r\n$-1\r\n$-1\r\n:0\r\n"},
-        {read_counts, ":0\r\n:0\r\n:0\r\n:0\r\n:1\r\n$-1\r\n:0\r\n"},
-        {read_counts, ":0\r\n:0\r\n:0\r\n:0\r\n$-1\r\n$-1\r\n$-1\r\n"},
+        {read_counts, ":-1\r\n:0\r\n:0\r\n:0\r\n*0\r\n*0\r\n*0\r\n"},
+        {read_counts, ":0\r\n$1\r\n0\r\n:0\r\n:0\r\n*0\r\n*0\r\n*0\r\n"},
+        {read_counts, ":0\r\n:0\r\n:0\r\n:0\r\n:1\r\n*0\r\n*0\r\n"},
+        {read_counts, ":0\r\n:0\r\n:0\r\n:0\r\n*0\r\n*0\r\n*1\r\n$1\r\na\r\n"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -229,6 +255,7 @@ int main(void) {
         TEST(a_row_is_read),
         TEST(sizes_are_read),
         TEST(pages_are_newest_first),
+        TEST(an_operator_may_read),
         TEST(wrong_shapes_are_no_answer),
     };
     return RUN_SERVER_TESTS("client.read", tests, start_server, stop_server);
