@@ -24,7 +24,8 @@
 /* What goes on while an exchange lasts. */
 typedef struct exchange {
     redisContext *context;
-    const emq_line *lines; /* NULL when all is formatted from the start */
+    const emq_line *lines; /* NULL when all is formatted from the start; then: */
+    const size_t *ends;    /* where each command ends */
     redisReply **replies;
     int count; /* of lines, and of replies */
     int formatted;
@@ -101,6 +102,16 @@ static int fail_context(const exchange *x) {
     }
 }
 
+static size_t count_sent(const exchange *x) {
+    return x->context->obuf == NULL ? x->given : x->given - sdslen(x->context->obuf);
+}
+
+/* An answer to a request that has not been sent whole can only be a refusal. */
+static int is_early(const exchange *x, const redisReply *reply) {
+    return x->ends != NULL && x->ends[x->received] > count_sent(x) &&
+           reply->type != REDIS_REPLY_ERROR;
+}
+
 /* Reads what is there and takes the replies that are complete. */
 static int receive(exchange *x) {
     if (redisBufferRead(x->context) != REDIS_OK) {
@@ -113,6 +124,10 @@ static int receive(exchange *x) {
         }
         if (reply == NULL) {
             break;
+        }
+        if (is_early(x, reply)) {
+            freeReplyObject(reply);
+            return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer answered before it was asked");
         }
         x->replies[x->received++] = reply;
     }
@@ -311,6 +326,7 @@ int emq_connection_exchange(emq_connection *connection, const emq_line *lines, i
 int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
                                   emq_deadline deadline, emq_text *error) {
     exchange x = {.context = connection->context,
+                  .ends = batch->ends,
                   .replies = batch->replies,
                   .count = batch->count,
                   .formatted = batch->count,
@@ -325,7 +341,7 @@ int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
     }
     int result = run_exchange(connection, &x, deadline);
     batch->received = x.received;
-    batch->sent = x.given - sdslen(x.context->obuf);
+    batch->sent = count_sent(&x);
     if (result != EMQ_OK || !x.is_sent) {
         emq_connection_close(connection);
     }

@@ -40,6 +40,7 @@ typedef struct emq_batch {
     const char *bytes;
     size_t length;
     int count;            /* of the commands */
+    const size_t *ends;   /* where each of them ends in the bytes */
     redisReply **replies; /* room for that many */
     int received;         /* how many of them are there in the end, also after a failure */
     size_t sent;          /* how many bytes went out */

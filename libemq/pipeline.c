@@ -18,8 +18,7 @@
 typedef struct pipeline_entry {
     emq_question question; /* its queue stands in the bytes, at queue_at */
     size_t queue_at;
-    size_t end; /* of its bytes */
-    emq_id id;  /* of an admission */
+    emq_id id; /* of an admission */
     int is_admission;
     int is_fresh;
     emq_when when;
@@ -35,6 +34,7 @@ struct emq_pipeline {
     emq_buffer buffer;
     pipeline_entry *entries;
     redisReply **replies; /* kept while outcomes borrow from them */
+    size_t *ends;         /* where each entry ends in the bytes */
     size_t count;
     size_t capacity;
     int has_run;
@@ -81,6 +81,7 @@ void emq_pipeline_free(emq_pipeline *p) {
         emq_buffer_clear(&p->buffer);
         free(p->entries);
         free(p->replies);
+        free(p->ends);
         free(p);
     }
 }
@@ -105,6 +106,11 @@ static int reserve(emq_pipeline *p) {
         return EMQ_ENOMEM;
     }
     p->replies = replies;
+    size_t *ends = realloc(p->ends, capacity * sizeof(*ends));
+    if (ends == NULL) {
+        return EMQ_ENOMEM;
+    }
+    p->ends = ends;
     p->capacity = capacity;
     return EMQ_OK;
 }
@@ -143,7 +149,7 @@ static int add(emq_pipeline *p, int built, const pipeline_entry *entry) {
         return result;
     }
     p->entries[p->count] = *entry;
-    p->entries[p->count].end = p->buffer.length;
+    p->ends[p->count] = p->buffer.length;
     p->entries[p->count].result = EMQ_EINVAL; /* until it was run */
     p->replies[p->count] = NULL;
     p->count++;
@@ -159,7 +165,7 @@ static int add_verb(emq_pipeline *p, int built, emq_verb_symbol verb, size_t cou
  * or another admission need it: the first key is `emq:{queue}:…`. */
 static void note_queue(emq_pipeline *p, const char *queue) {
     pipeline_entry *entry = &p->entries[p->count - 1];
-    size_t start = p->count > 1 ? p->entries[p->count - 2].end : 0;
+    size_t start = p->count > 1 ? p->ends[p->count - 2] : 0;
     entry->queue_at = start + emq_encoded_offset(&p->line, FIRST_KEY) + strlen("emq:{");
     entry->question.queue.length = strlen(queue);
 }
@@ -167,7 +173,7 @@ static void note_queue(emq_pipeline *p, const char *queue) {
 /* Likewise the payload of an admission. */
 static void note_payload(emq_pipeline *p, size_t n) {
     pipeline_entry *entry = &p->entries[p->count - 1];
-    size_t start = p->count > 1 ? p->entries[p->count - 2].end : 0;
+    size_t start = p->count > 1 ? p->ends[p->count - 2] : 0;
     entry->payload_at = start + emq_encoded_offset(&p->line, PAYLOAD);
     entry->payload_length = n;
 }
@@ -299,21 +305,17 @@ int emq_pipeline_publish(emq_pipeline *p, const char *queue, emq_bytes event, em
 }
 
 /* The result of an entry without an answer. */
-static int result_without_answer(const emq_pipeline *p, const pipeline_entry *entry, size_t sent) {
-    if (entry->end > sent) {
+static int result_without_answer(const emq_pipeline *p, size_t i, size_t sent) {
+    if (p->ends[i] > sent) {
         return p->failure == EMQ_ECLOSED ? EMQ_ECLOSED : EMQ_ECONNECT;
     }
     return p->failure == EMQ_ECONNECT ? EMQ_ECONNLOST : p->failure;
 }
 
-static int decode_entry(emq_pipeline *p, size_t i, size_t sent) {
+static int decode_entry(emq_pipeline *p, size_t i) {
     pipeline_entry *entry = &p->entries[i];
-    redisReply *reply = p->replies[i];
-    if (entry->end > sent && reply->type != REDIS_REPLY_ERROR) {
-        return emq_text_fail(&p->text, EMQ_EPROTOCOL, "the peer answered before it was asked");
-    }
     entry->question.queue.data = p->buffer.bytes + entry->queue_at;
-    return emq_decode_verb(&entry->outcome, &entry->question, reply, &p->text);
+    return emq_decode_verb(&entry->outcome, &entry->question, p->replies[i], &p->text);
 }
 
 /* An answer that can't be one makes those behind it worthless: they may belong to other entries. So
@@ -326,10 +328,10 @@ static void decode_all(emq_pipeline *p, const emq_batch *batch) {
     for (size_t i = 0; i < p->count; i++) {
         pipeline_entry *entry = &p->entries[i];
         if (i >= trusted) {
-            entry->result = result_without_answer(p, entry, batch->sent);
+            entry->result = result_without_answer(p, i, batch->sent);
             continue;
         }
-        entry->result = decode_entry(p, i, batch->sent);
+        entry->result = decode_entry(p, i);
         if (entry->result == EMQ_EPROTOCOL) {
             trusted = 0;
             p->failure = EMQ_EPROTOCOL;
@@ -377,6 +379,7 @@ int emq_pipeline_run(emq_pipeline *p) {
     emq_batch batch = {.bytes = p->buffer.bytes,
                        .length = p->buffer.length,
                        .count = (int)p->count,
+                       .ends = p->ends,
                        .replies = p->replies};
     emq_text_clear(&client->error);
     p->has_run = 1;

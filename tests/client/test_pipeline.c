@@ -368,6 +368,29 @@ static void an_answer_too_many_is_not_believed(void **state) {
     close_on_peer(p);
 }
 
+/* An answer that comes before its entry was sent answers something else. */
+static void an_early_answer_is_not_believed(void **state) {
+    const peer_script script = {.steps = {PEER_HANDSHAKE, PEER_SENDS(":1\r\n:1\r\n")},
+                                .interrupt_at = 100000,
+                                .interrupt = {PEER_SEND, ":1\r\n", 0}};
+    char *payload = calloc(1, LARGE);
+    (void)state;
+    assert_non_null(payload);
+    peer *p = open_on_peer(&script, LONG_MS);
+    add_job("small");
+    for (int i = 0; i < 8; i++) {
+        emq_id id = {{0}};
+        ADD(emq_pipeline_enqueue(pipeline, &id, "q", payload, LARGE));
+    }
+    EXPECT_RUN(EMQ_EPROTOCOL);
+    EXPECT_SAYS(client, "before it was asked");
+    expect_entry(0, EMQ_OK);
+    expect_entry(8, EMQ_ECONNECT);
+    assert_int_equal(emq_client_is_open(client), 0);
+    free(payload);
+    close_on_peer(p);
+}
+
 static void fresh_ids_that_are_taken_are_minted_again(void **state) {
     const peer_script script = {.steps = {PEER_HANDSHAKE, PEER_SENDS(":0\r\n"),
                                           PEER_SENDS(":0\r\n"), PEER_SENDS(":0\r\n"),
@@ -419,6 +442,7 @@ int main(void) {
         TEST(a_wrong_shape_ends_the_trust),
         TEST(noise_in_the_middle_ends_the_trust),
         TEST(an_answer_too_many_is_not_believed),
+        TEST(an_early_answer_is_not_believed),
         TEST(fresh_ids_that_are_taken_are_minted_again),
     };
     return RUN_SERVER_TESTS("client.pipeline", tests, start_server, stop_server);
