@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pipelining: entries are encoded when they are added, sent in one go, and decoded by position. */
 #include <emq/pipeline.h>
+#include <emq/verbs.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +16,19 @@
 #define FIRST_KEY 2
 #define PAYLOAD 5
 
+/* The answer of EXTENDS names jobs: they are told by what was asked. */
+typedef struct extension {
+    int results[EMQ_MEMBERS_MAX];
+    emq_lease leases[];
+} extension;
+
 typedef struct pipeline_entry {
     emq_question question; /* its queue stands in the bytes, at queue_at */
     size_t queue_at;
     emq_id id; /* of an admission */
-    int is_admission;
+    int has_id;
     int is_fresh;
+    extension *extension; /* of EXTENDS */
     emq_when when;
     size_t payload_at; /* in the bytes */
     size_t payload_length;
@@ -66,6 +74,7 @@ void emq_pipeline_clear(emq_pipeline *p) {
     }
     for (size_t i = 0; i < p->count; i++) {
         emq_outcome_clear(&p->entries[i].outcome);
+        free(p->entries[i].extension);
         freeReplyObject(p->replies[i]);
     }
     p->count = 0;
@@ -187,7 +196,7 @@ static int check_payload(const emq_pipeline *p, const void *payload, size_t n) {
 
 static int add_admission(emq_pipeline *p, emq_id *id, const char *queue, const void *payload,
                          size_t n, const emq_when *when) {
-    pipeline_entry entry = {.is_admission = 1};
+    pipeline_entry entry = {.has_id = 1};
     int result = id == NULL ? EMQ_EINVAL : check_payload(p, payload, n);
     if (result != EMQ_OK) {
         return result;
@@ -266,6 +275,24 @@ int emq_pipeline_extend(emq_pipeline *p, const emq_lease *lease, uint32_t lease_
     return add_verb(p, emq_line_extend(line_of(p), lease, lease_ms), EMQ_VERB_EXTEND, 0);
 }
 
+int emq_pipeline_extends(emq_pipeline *p, const emq_lease *leases, size_t count,
+                         uint32_t lease_ms) {
+    pipeline_entry entry = {.question = {.verb = EMQ_VERB_EXTENDS, .count = count}};
+    int built = emq_line_extends(line_of(p), leases, count, lease_ms);
+    if (built == EMQ_OK) {
+        entry.extension = malloc(sizeof(*entry.extension) + count * sizeof(*leases));
+        built = entry.extension == NULL ? EMQ_ENOMEM : EMQ_OK;
+    }
+    if (built == EMQ_OK) {
+        memcpy(entry.extension->leases, leases, count * sizeof(*leases));
+    }
+    int result = add(p, built, &entry);
+    if (result != EMQ_OK) {
+        free(entry.extension);
+    }
+    return result;
+}
+
 int emq_pipeline_fail(emq_pipeline *p, const emq_lease *lease, int64_t delay_ms,
                       uint32_t max_failures, const void *error, size_t n) {
     int built = emq_line_fail(line_of(p), lease, delay_ms, max_failures, error, n);
@@ -304,6 +331,54 @@ int emq_pipeline_publish(emq_pipeline *p, const char *queue, emq_bytes event, em
     return add_verb(p, built, EMQ_VERB_PUBLISH, 0);
 }
 
+int emq_pipeline_pause(emq_pipeline *p, const char *queue) {
+    return add_verb(p, emq_line_pause(line_of(p), queue), EMQ_VERB_PAUSE, 0);
+}
+
+int emq_pipeline_resume(emq_pipeline *p, const char *queue) {
+    return add_verb(p, emq_line_resume(line_of(p), queue), EMQ_VERB_RESUME, 0);
+}
+
+int emq_pipeline_append(emq_pipeline *p, emq_id *id, const char *queue, const char *stream,
+                        const emq_field *fields, size_t count) {
+    pipeline_entry entry = {.question = {.verb = EMQ_VERB_APPEND}, .has_id = 1};
+    if (id == NULL || p == NULL) {
+        return EMQ_EINVAL;
+    }
+    entry.id = *id;
+    int built = emq_id_is_zeroed(id) ? emq_id_mint(&entry.id, EMQ_NAMESPACE_EVENT) : EMQ_OK;
+    if (built == EMQ_OK) {
+        built = emq_line_append(&p->line, queue, stream, &entry.id, fields, count);
+    }
+    int result = add(p, built, &entry);
+    if (result == EMQ_OK) {
+        *id = entry.id;
+    }
+    return result;
+}
+
+int emq_pipeline_failures_incr(emq_pipeline *p, const char *queue, const char *stream,
+                               const char *group, const char *entry) {
+    int built = emq_line_failures_incr(line_of(p), queue, stream, group, entry);
+    return add_verb(p, built, EMQ_VERB_FAILURES_INCR, 0);
+}
+
+int emq_pipeline_tra_bitset(emq_pipeline *p, emq_bytes key, const uint32_t *offsets, size_t count) {
+    int built = emq_line_tra_bitset(line_of(p), key, offsets, count);
+    return add_verb(p, built, EMQ_VERB_TRA_BITSET, count);
+}
+
+int emq_pipeline_tra_bitclear(emq_pipeline *p, emq_bytes key, const uint32_t *offsets,
+                              size_t count) {
+    int built = emq_line_tra_bitclear(line_of(p), key, offsets, count);
+    return add_verb(p, built, EMQ_VERB_TRA_BITCLEAR, count);
+}
+
+int emq_pipeline_tra_bitget(emq_pipeline *p, emq_bytes key, const uint32_t *offsets, size_t count) {
+    int built = emq_line_tra_bitget(line_of(p), key, offsets, count);
+    return add_verb(p, built, EMQ_VERB_TRA_BITGET, count);
+}
+
 /* The result of an entry without an answer. */
 static int result_without_answer(const emq_pipeline *p, size_t i, size_t sent) {
     if (p->ends[i] > sent) {
@@ -315,7 +390,13 @@ static int result_without_answer(const emq_pipeline *p, size_t i, size_t sent) {
 static int decode_entry(emq_pipeline *p, size_t i) {
     pipeline_entry *entry = &p->entries[i];
     entry->question.queue.data = p->buffer.bytes + entry->queue_at;
-    return emq_decode_verb(&entry->outcome, &entry->question, p->replies[i], &p->text);
+    int result = emq_decode_verb(&entry->outcome, &entry->question, p->replies[i], &p->text);
+    if (result == EMQ_OK && entry->extension != NULL) {
+        result =
+            emq_outcome_get_extended(entry->extension->results, &entry->outcome,
+                                     entry->extension->leases, entry->question.count, &p->text);
+    }
+    return result;
 }
 
 /* An answer that can't be one makes those behind it worthless: they may belong to other entries. So
@@ -433,19 +514,40 @@ int64_t emq_pipeline_get_number(const emq_pipeline *p, size_t i) {
 
 const emq_id *emq_pipeline_get_id(const emq_pipeline *p, size_t i) {
     const pipeline_entry *entry = find(p, i);
-    return entry == NULL || !entry->is_admission ? NULL : &entry->id;
+    return entry == NULL || !entry->has_id ? NULL : &entry->id;
+}
+
+const char *emq_pipeline_get_entry(const emq_pipeline *p, size_t i) {
+    const pipeline_entry *entry = find(p, i);
+    if (entry == NULL || entry->question.verb != EMQ_VERB_APPEND || entry->result != EMQ_OK) {
+        return NULL;
+    }
+    return entry->outcome.list->str;
+}
+
+static int has_members(const pipeline_entry *entry) {
+    switch (entry->question.verb) {
+    case EMQ_VERB_ENQUEUES:
+    case EMQ_VERB_EXTENDS:
+    case EMQ_VERB_COMPLETES:
+    case EMQ_VERB_TRA_BITGET:
+        return 1;
+    default:
+        return 0;
+    }
 }
 
 int emq_pipeline_get_member(const emq_pipeline *p, size_t i, size_t member) {
     const pipeline_entry *entry = find(p, i);
-    if (entry == NULL || member >= entry->question.count ||
-        (entry->question.verb != EMQ_VERB_ENQUEUES && entry->question.verb != EMQ_VERB_COMPLETES)) {
+    if (entry == NULL || !has_members(entry) || member >= entry->question.count) {
         return EMQ_EINVAL;
     }
     if (entry->result != EMQ_OK) {
         return entry->result;
     }
-    return emq_outcome_get_answer(&entry->outcome, &entry->question, member);
+    return entry->extension != NULL
+               ? entry->extension->results[member]
+               : emq_outcome_get_answer(&entry->outcome, &entry->question, member);
 }
 
 emq_job *emq_pipeline_take_job(emq_pipeline *p, size_t i) {

@@ -79,6 +79,9 @@ EMQ_API int emq_pipeline_complete(emq_pipeline *p, const emq_lease *lease);
 EMQ_API int emq_pipeline_completes(emq_pipeline *p, const emq_lease *leases, size_t count);
 /** Adds emq_extend. */
 EMQ_API int emq_pipeline_extend(emq_pipeline *p, const emq_lease *lease, uint32_t lease_ms);
+/** Adds emq_extends; results by emq_pipeline_get_member. */
+EMQ_API int emq_pipeline_extends(emq_pipeline *p, const emq_lease *leases, size_t count,
+                                 uint32_t lease_ms);
 /** Adds emq_fail. */
 EMQ_API int emq_pipeline_fail(emq_pipeline *p, const emq_lease *lease, int64_t delay_ms,
                               uint32_t max_failures, const void *error, size_t n);
@@ -99,6 +102,26 @@ EMQ_API int emq_pipeline_reprocess(emq_pipeline *p, const char *queue, const emq
 /** Adds emq_publish; its receivers by emq_pipeline_get_number. */
 EMQ_API int emq_pipeline_publish(emq_pipeline *p, const char *queue, emq_bytes event, emq_bytes job,
                                  const emq_field *fields, size_t count);
+/** Adds emq_pause. */
+EMQ_API int emq_pipeline_pause(emq_pipeline *p, const char *queue);
+/** Adds emq_resume. */
+EMQ_API int emq_pipeline_resume(emq_pipeline *p, const char *queue);
+/** Adds emq_append; a zeroed id is minted and stored at once. The entry in the stream by
+ * emq_pipeline_get_entry. */
+EMQ_API int emq_pipeline_append(emq_pipeline *p, emq_id *id, const char *queue, const char *stream,
+                                const emq_field *fields, size_t count);
+/** Adds emq_failures_incr; the new count by emq_pipeline_get_number. */
+EMQ_API int emq_pipeline_failures_incr(emq_pipeline *p, const char *queue, const char *stream,
+                                       const char *group, const char *entry);
+/** Adds emq_tra_bitset; how many bits changed by emq_pipeline_get_number. */
+EMQ_API int emq_pipeline_tra_bitset(emq_pipeline *p, emq_bytes key, const uint32_t *offsets,
+                                    size_t count);
+/** Adds emq_tra_bitclear; likewise. */
+EMQ_API int emq_pipeline_tra_bitclear(emq_pipeline *p, emq_bytes key, const uint32_t *offsets,
+                                      size_t count);
+/** Adds emq_tra_bitget; the bits, 1 or 0, by emq_pipeline_get_member. */
+EMQ_API int emq_pipeline_tra_bitget(emq_pipeline *p, emq_bytes key, const uint32_t *offsets,
+                                    size_t count);
 
 /**
  * Sends all entries and reads their answers, within the client's command_timeout_ms.
@@ -136,7 +159,7 @@ EMQ_API const char *emq_pipeline_get_error(emq_pipeline *p, size_t i);
 EMQ_API int64_t emq_pipeline_get_number(const emq_pipeline *p, size_t i);
 
 /**
- * The id of an enqueue or a schedule.
+ * The id of an enqueue, a schedule or an append.
  *
  * @param p a pipeline.
  * @param i the entry.
@@ -145,7 +168,17 @@ EMQ_API int64_t emq_pipeline_get_number(const emq_pipeline *p, size_t i);
 EMQ_API const emq_id *emq_pipeline_get_id(const emq_pipeline *p, size_t i);
 
 /**
- * The result of a member of a batch (enqueues, completes).
+ * The id of the entry in the stream that an append has made.
+ *
+ * @param p a pipeline that was run.
+ * @param i the entry.
+ * @return borrowed, NUL-terminated, valid until the next entry is added; NULL where there is none.
+ *         Since 0.1.0.
+ */
+EMQ_API const char *emq_pipeline_get_entry(const emq_pipeline *p, size_t i);
+
+/**
+ * The result of a member of a batch (enqueues, extends, completes), or a bit (tra_bitget).
  *
  * @param p      a pipeline that was run.
  * @param i      the entry.

@@ -174,6 +174,53 @@ static void batches_have_a_result_for_each(void **state) {
     emq_jobs_free(jobs);
 }
 
+static void leases_are_prolonged_together(void **state) {
+    const emq_id ids[3] = {{ID_A}, {ID_B}, {"JOB0NgWEfAEJft"}};
+    const emq_bytes payloads[3] = {{"", 0}, {"", 0}, {"", 0}};
+    emq_lease leases[3] = {{"q", {ID_A}, 1}, {"q", {ID_B}, 7}, {"q", {"JOB0NgWEfAEJft"}, 1}};
+    (void)state;
+    ADD(emq_pipeline_enqueues(pipeline, ids, "q", payloads, 3));
+    ADD(emq_pipeline_claims(pipeline, "q", 60000, 3));
+    ADD(emq_pipeline_extends(pipeline, leases, 3, 120000));
+    memset(leases, 'x', sizeof(leases)); /* they were copied */
+    assert_int_equal(emq_pipeline_extends(pipeline, leases, 3, 120000), EMQ_EQUEUE);
+    EXPECT_RUN(EMQ_OK);
+    expect_entry(2, EMQ_OK);
+    assert_int_equal(emq_pipeline_get_member(pipeline, 2, 0), EMQ_OK);
+    assert_int_equal(emq_pipeline_get_member(pipeline, 2, 1), EMQ_ESTALE);
+    assert_int_equal(emq_pipeline_get_member(pipeline, 2, 2), EMQ_OK);
+    assert_int_equal(emq_pipeline_get_member(pipeline, 2, 3), EMQ_EINVAL);
+}
+
+static void the_bus_pauses_and_bits(void **state) {
+    emq_id id = {{0}};
+    const uint32_t offsets[2] = {3, 5};
+    const emq_bytes key = {"bits", 4};
+    (void)state;
+    ADD(emq_pipeline_append(pipeline, &id, "q", "s", NULL, 0));
+    assert_memory_equal(id.text, "EVT", 3);
+    ADD(emq_pipeline_append(pipeline, &id, "q", "s", NULL, 0));
+    ADD(emq_pipeline_failures_incr(pipeline, "q", "s", "g", "1-1"));
+    ADD(emq_pipeline_pause(pipeline, "q"));
+    ADD(emq_pipeline_claim(pipeline, "q", 1));
+    ADD(emq_pipeline_resume(pipeline, "q"));
+    ADD(emq_pipeline_tra_bitset(pipeline, key, offsets, 2));
+    ADD(emq_pipeline_tra_bitclear(pipeline, key, offsets, 1));
+    ADD(emq_pipeline_tra_bitget(pipeline, key, offsets, 2));
+    EXPECT_RUN(EMQ_OK);
+    expect_entry(1, EMQ_EORDER);
+    expect_entry(4, EMQ_EMPTY);
+    assert_non_null(strchr(emq_pipeline_get_entry(pipeline, 0), '-'));
+    assert_null(emq_pipeline_get_entry(pipeline, 1));
+    assert_null(emq_pipeline_get_entry(pipeline, 2));
+    assert_string_equal(emq_pipeline_get_id(pipeline, 1)->text, id.text);
+    assert_int_equal(emq_pipeline_get_number(pipeline, 2), 1);
+    assert_int_equal(emq_pipeline_get_number(pipeline, 6), 2);
+    assert_int_equal(emq_pipeline_get_number(pipeline, 7), 1);
+    assert_int_equal(emq_pipeline_get_member(pipeline, 8, 0), 0);
+    assert_int_equal(emq_pipeline_get_member(pipeline, 8, 1), 1);
+}
+
 static void an_error_hides_nothing(void **state) {
     const emq_lease lease = {"q", {ID_A}, 1};
     (void)state;
@@ -432,6 +479,8 @@ int main(void) {
         TEST(an_empty_run_does_nothing),
         TEST(a_life_in_one_write),
         TEST(batches_have_a_result_for_each),
+        TEST(leases_are_prolonged_together),
+        TEST(the_bus_pauses_and_bits),
         TEST(an_error_hides_nothing),
         TEST(wrong_entries_are_not_added),
         TEST(a_full_pipeline_runs_and_is_used_again),
