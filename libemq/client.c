@@ -2,6 +2,7 @@
 /* The synchronous client: opening, closing, and the verbs over the transport. */
 #include "client.h"
 
+#include <emq/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,6 @@
 #include "handshake.h"
 #include "line.h"
 #include "wire.h"
-
-/* How often a fresh id is minted before a call gives up. */
-#define MINTS_MAX 8
 
 static int run_handshake(emq_client *client) {
     emq_text_clear(&client->error);
@@ -81,50 +79,76 @@ static emq_deadline start_call(emq_client *client) {
     return emq_deadline_in(client->settings.options.command_timeout_ms);
 }
 
-static int is_zeroed(const emq_id *id) {
+int emq_id_is_zeroed(const emq_id *id) {
     static const emq_id zero = {{0}};
     return memcmp(id, &zero, sizeof(zero)) == 0;
 }
 
-/* Sends the line of client->line and decodes the verdict. */
-static int call_enqueue(emq_client *client, emq_deadline deadline) {
+int emq_client_ask(emq_client *client, const emq_question *question, emq_outcome *outcome,
+                   redisReply **kept, emq_deadline deadline) {
     redisReply *reply = NULL;
     int result = emq_client_exchange(client, &client->line, &reply, deadline);
     if (result == EMQ_OK) {
-        result = emq_decode_enqueue(reply, &client->error);
+        result = emq_decode_verb(outcome, question, reply, &client->error);
+    }
+    if (result >= 0 && kept != NULL) {
+        *kept = reply;
+        reply = NULL;
     }
     return emq_client_finish(client, reply, result);
 }
 
-/* Admits under an id that this call mints. The id is stored before it is sent, so that the caller
- * can repeat with it. A duplicate is no repeat here: another process has minted the same id, and
- * its job must not be taken for ours. */
-static int enqueue_fresh(emq_id *id, emq_client *client, const char *queue, const void *p, size_t n,
-                         emq_deadline deadline) {
-    for (int i = 0; i < MINTS_MAX; i++) {
+/* Sends the line of client->line, whose verb answers with a result alone. */
+static int ask_verdict(emq_client *client, emq_verb_symbol verb, emq_deadline deadline) {
+    const emq_question question = {.verb = verb};
+    emq_outcome outcome = {0};
+    return emq_client_ask(client, &question, &outcome, NULL, deadline);
+}
+
+/* The line that admits a job: SCHEDULE when there is a time. */
+static int build_admission(emq_client *client, const char *queue, const emq_id *id, const void *p,
+                           size_t n, const emq_when *when) {
+    return when == NULL ? emq_line_enqueue(&client->line, queue, id, p, n)
+                        : emq_line_schedule(&client->line, queue, id, p, n, *when);
+}
+
+static int ask_admission(emq_client *client, const emq_when *when, emq_deadline deadline) {
+    return ask_verdict(client, when == NULL ? EMQ_VERB_ENQUEUE : EMQ_VERB_SCHEDULE, deadline);
+}
+
+int emq_client_fail_mints(emq_client *client) {
+    emq_connection_close(&client->connection);
+    return emq_text_fail(&client->error, EMQ_EPROTOCOL,
+                         "the server said of %d ids minted just now that they exist",
+                         EMQ_MINTS_MAX);
+}
+
+/* A duplicate is no repeat here: another process has minted the same id, and its job must not be
+ * taken for ours. */
+int emq_client_admit_fresh(emq_id *id, emq_client *client, const char *queue, const void *p,
+                           size_t n, const emq_when *when, emq_deadline deadline) {
+    for (int i = 0; i < EMQ_MINTS_MAX; i++) {
         emq_id fresh;
         int result = emq_id_mint(&fresh, EMQ_NAMESPACE_JOB);
         if (result == EMQ_OK) {
-            result = emq_line_enqueue(&client->line, queue, &fresh, p, n);
+            result = build_admission(client, queue, &fresh, p, n, when);
         }
         if (result != EMQ_OK) {
-            return emq_fail_plain(&client->error, result);
+            return emq_text_fail_plain(&client->error, result);
         }
         *id = fresh;
-        result = call_enqueue(client, deadline);
+        result = ask_admission(client, when, deadline);
         if (result != EMQ_DUPLICATE) {
             return result;
         }
     }
     /* the last id is somebody else's: a repeat with it would look like success */
     memset(id, 0, sizeof(*id));
-    emq_connection_close(&client->connection);
-    return emq_fail(&client->error, EMQ_EPROTOCOL,
-                    "the server said of %d ids minted just now that they exist", MINTS_MAX);
+    return emq_client_fail_mints(client);
 }
 
 /* What is wrong with the call itself, before an id is minted for it. */
-static int check_enqueue(emq_client *client, const char *queue, const void *p, size_t n) {
+static int check_admission(emq_client *client, const char *queue, const void *p, size_t n) {
     if (queue == NULL || (p == NULL && n > 0)) {
         return EMQ_EINVAL;
     }
@@ -137,24 +161,34 @@ static int check_enqueue(emq_client *client, const char *queue, const void *p, s
     return EMQ_OK;
 }
 
-int emq_enqueue(emq_id *id, emq_client *client, const char *queue, const void *p, size_t n) {
+static int admit(emq_id *id, emq_client *client, const char *queue, const void *p, size_t n,
+                 const emq_when *when) {
     if (id == NULL || client == NULL) {
         return EMQ_EINVAL;
     }
     emq_deadline deadline = start_call(client);
-    int result = check_enqueue(client, queue, p, n);
-    int is_fresh = is_zeroed(id);
+    int result = check_admission(client, queue, p, n);
+    int is_fresh = emq_id_is_zeroed(id);
     if (result == EMQ_OK && !is_fresh) {
-        result = emq_line_enqueue(&client->line, queue, id, p, n);
+        result = build_admission(client, queue, id, p, n, when);
     }
     if (result == EMQ_OK && !emq_client_is_open(client)) {
         result = EMQ_ECLOSED;
     }
     if (result != EMQ_OK) {
-        return emq_fail_plain(&client->error, result);
+        return emq_text_fail_plain(&client->error, result);
     }
-    return is_fresh ? enqueue_fresh(id, client, queue, p, n, deadline)
-                    : call_enqueue(client, deadline);
+    return is_fresh ? emq_client_admit_fresh(id, client, queue, p, n, when, deadline)
+                    : ask_admission(client, when, deadline);
+}
+
+int emq_enqueue(emq_id *id, emq_client *client, const char *queue, const void *p, size_t n) {
+    return admit(id, client, queue, p, n, NULL);
+}
+
+int emq_schedule(emq_id *id, emq_client *client, const char *queue, const void *p, size_t n,
+                 emq_when when) {
+    return admit(id, client, queue, p, n, &when);
 }
 
 int emq_claim(emq_job **out, emq_client *client, const char *queue, uint32_t lease_ms) {
@@ -166,16 +200,15 @@ int emq_claim(emq_job **out, emq_client *client, const char *queue, uint32_t lea
         return EMQ_EINVAL;
     }
     emq_deadline deadline = start_call(client);
-    redisReply *reply = NULL;
     int result = emq_line_claim(&client->line, queue, lease_ms);
     if (result != EMQ_OK) {
-        return emq_fail_plain(&client->error, result);
+        return emq_text_fail_plain(&client->error, result);
     }
-    result = emq_client_exchange(client, &client->line, &reply, deadline);
-    if (result == EMQ_OK) {
-        result = emq_decode_claim(out, queue, reply, &client->error);
-    }
-    return emq_client_finish(client, reply, result);
+    const emq_question question = {.verb = EMQ_VERB_CLAIM, .queue = emq_slice_of(queue)};
+    emq_outcome outcome = {0};
+    result = emq_client_ask(client, &question, &outcome, NULL, deadline);
+    *out = outcome.job;
+    return result;
 }
 
 int emq_complete(emq_client *client, const emq_lease *lease) {
@@ -183,16 +216,11 @@ int emq_complete(emq_client *client, const emq_lease *lease) {
         return EMQ_EINVAL;
     }
     emq_deadline deadline = start_call(client);
-    redisReply *reply = NULL;
     int result = emq_line_complete(&client->line, lease);
     if (result != EMQ_OK) {
-        return emq_fail_plain(&client->error, result);
+        return emq_text_fail_plain(&client->error, result);
     }
-    result = emq_client_exchange(client, &client->line, &reply, deadline);
-    if (result == EMQ_OK) {
-        result = emq_decode_complete(reply, &client->error);
-    }
-    return emq_client_finish(client, reply, result);
+    return ask_verdict(client, EMQ_VERB_COMPLETE, deadline);
 }
 
 /* Opens without the fence, which is not there yet, and writes it. */
@@ -232,7 +260,7 @@ int emq_install(const emq_client_options *options, char *error, size_t cap) {
         emq_connection_close(&connection);
         emq_settings_clear(&settings);
     } else {
-        emq_fail_plain(&text, result);
+        emq_text_fail_plain(&text, result);
     }
     if (cap > 0) {
         (void)snprintf(error, cap, "%s", text.bytes);

@@ -6,6 +6,7 @@
 #include <emq/client.h>
 
 #include "connection.h"
+#include "decode.h"
 #include "settings.h"
 
 struct emq_client {
@@ -22,5 +23,23 @@ int emq_client_exchange(emq_client *client, const emq_line *line, redisReply **r
 /* Ends a call: frees the reply, and closes the connection when the answer broke the protocol, since
  * then nothing behind it can be trusted. Returns the result. */
 int emq_client_finish(emq_client *client, redisReply *reply, int result);
+
+/* Sends client->line under a deadline and decodes the answer. `kept` receives the reply when the
+ * result is no error, for outcomes that borrow from it; may be NULL. */
+int emq_client_ask(emq_client *client, const emq_question *question, emq_outcome *outcome,
+                   redisReply **kept, emq_deadline deadline);
+
+/* Admits one job under an id that is minted here and stored before it is sent; mints again where it
+ * turns out to be taken. SCHEDULE when there is a time. */
+int emq_client_admit_fresh(emq_id *id, emq_client *client, const char *queue, const void *p,
+                           size_t n, const emq_when *when, emq_deadline deadline);
+
+/* How often a fresh id is minted before a call gives up; then the connection is closed, and this is
+ * its sentence. */
+#define EMQ_MINTS_MAX 8
+int emq_client_fail_mints(emq_client *client);
+
+/* All bytes zero: an id is to be minted. */
+int emq_id_is_zeroed(const emq_id *id);
 
 #endif

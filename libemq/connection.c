@@ -24,12 +24,14 @@
 /* What goes on while an exchange lasts. */
 typedef struct exchange {
     redisContext *context;
-    const emq_line *lines;
+    const emq_line *lines; /* NULL when all is formatted from the start; then: */
+    const size_t *ends;    /* where each command ends */
     redisReply **replies;
     int count; /* of lines, and of replies */
     int formatted;
     int received;
-    char *request; /* the line that was formatted last, and how much of it hiredis has */
+    char *owned;         /* the line that was formatted last */
+    const char *request; /* what is being sent, and how much of it hiredis has */
     size_t length;
     size_t given;
     int is_sent;  /* every line to its last byte */
@@ -50,7 +52,7 @@ int emq_connection_open(emq_connection *connection, const emq_endpoint *endpoint
             (void)redisFreeKeepFd(context);
         }
         (void)close(fd);
-        return emq_fail_plain(error, EMQ_ENOMEM);
+        return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
     context->flags &= ~REDIS_BLOCK;
     *connection = (emq_connection){.context = context, .is_fresh = 1};
@@ -67,8 +69,8 @@ void emq_connection_close(emq_connection *connection) {
 
 /* The failure that a server's error stands for which answers no request of ours. */
 static int fail_turned_away(const exchange *x, const redisReply *reply) {
-    return emq_fail_bytes(x->error, emq_result_of_error(reply->str, reply->len), reply->str,
-                          reply->len);
+    return emq_text_fail_bytes(x->error, emq_result_of_error(reply->str, reply->len), reply->str,
+                               reply->len);
 }
 
 static int fail_lost(const exchange *x) {
@@ -78,26 +80,36 @@ static int fail_lost(const exchange *x) {
         return fail_turned_away(x, x->replies[0]);
     }
     if (!x->is_sent) {
-        return emq_fail(x->error, EMQ_ECONNECT,
-                        "the connection was lost before the request was sent whole");
+        return emq_text_fail(x->error, EMQ_ECONNECT,
+                             "the connection was lost before the request was sent whole");
     }
-    return emq_fail(x->error, EMQ_ECONNLOST, "the connection was lost before the answer: %s",
-                    x->context->errstr);
+    return emq_text_fail(x->error, EMQ_ECONNLOST, "the connection was lost before the answer: %s",
+                         x->context->errstr);
 }
 
 /* What a failed hiredis call stands for. */
 static int fail_context(const exchange *x) {
     switch (x->context->err) {
     case REDIS_ERR_PROTOCOL:
-        return emq_fail(x->error, EMQ_EPROTOCOL, "%s", x->context->errstr);
+        return emq_text_fail(x->error, EMQ_EPROTOCOL, "%s", x->context->errstr);
     case REDIS_ERR_OOM:
         return emq_limits_exceeded(x->context->reader)
-                   ? emq_fail(x->error, EMQ_EPROTOCOL, "the peer announced more than %d elements",
-                              EMQ_ELEMENTS_MAX)
-                   : emq_fail_plain(x->error, EMQ_ENOMEM);
+                   ? emq_text_fail(x->error, EMQ_EPROTOCOL,
+                                   "the peer announced more than %d elements", EMQ_ELEMENTS_MAX)
+                   : emq_text_fail_plain(x->error, EMQ_ENOMEM);
     default:
         return fail_lost(x);
     }
+}
+
+static size_t count_sent(const exchange *x) {
+    return x->context->obuf == NULL ? x->given : x->given - sdslen(x->context->obuf);
+}
+
+/* An answer to a request that has not been sent whole can only be a refusal. */
+static int is_early(const exchange *x, const redisReply *reply) {
+    return x->ends != NULL && x->ends[x->received] > count_sent(x) &&
+           reply->type != REDIS_REPLY_ERROR;
 }
 
 /* Reads what is there and takes the replies that are complete. */
@@ -112,6 +124,10 @@ static int receive(exchange *x) {
         }
         if (reply == NULL) {
             break;
+        }
+        if (is_early(x, reply)) {
+            freeReplyObject(reply);
+            return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer answered before it was asked");
         }
         x->replies[x->received++] = reply;
     }
@@ -144,17 +160,17 @@ static int check_quiet(const exchange *x) {
         return EMQ_OK;
     }
     if (ready < 0) {
-        return emq_fail(x->error, EMQ_ESYSTEM, "poll failed (errno %d)", errno);
+        return emq_text_fail(x->error, EMQ_ESYSTEM, "poll failed (errno %d)", errno);
     }
     if (redisBufferRead(x->context) != REDIS_OK) {
-        return emq_fail(x->error, EMQ_ECONNECT,
-                        "the connection was closed before anything was sent");
+        return emq_text_fail(x->error, EMQ_ECONNECT,
+                             "the connection was closed before anything was sent");
     }
     int result = x->is_first ? read_farewell(x) : EMQ_OK;
     if (result != EMQ_OK) {
         return result;
     }
-    return emq_fail(x->error, EMQ_EPROTOCOL, "the peer sent bytes that nothing asked for");
+    return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer sent bytes that nothing asked for");
 }
 
 static int check_size(const emq_line *lines, int count, emq_text *error) {
@@ -163,8 +179,8 @@ static int check_size(const emq_line *lines, int count, emq_text *error) {
         for (int a = 0; a < lines[i].argc; a++) {
             size_t length = lines[i].argvlen[a];
             if (length > left || left - length < FRAME_MAX) {
-                return emq_fail(error, EMQ_ETOOBIG, "the request is larger than %zu bytes",
-                                REQUEST_MAX);
+                return emq_text_fail(error, EMQ_ETOOBIG, "the request is larger than %zu bytes",
+                                     REQUEST_MAX);
             }
             left -= length + FRAME_MAX;
         }
@@ -174,14 +190,15 @@ static int check_size(const emq_line *lines, int count, emq_text *error) {
 
 static int format_next(exchange *x) {
     const emq_line *line = &x->lines[x->formatted];
-    redisFreeCommand(x->request);
-    x->request = NULL;
+    redisFreeCommand(x->owned);
+    x->owned = NULL;
     /* an int in hiredis 0.14 */
-    long long length = redisFormatCommandArgv(&x->request, line->argc, line->argv, line->argvlen);
+    long long length = redisFormatCommandArgv(&x->owned, line->argc, line->argv, line->argvlen);
     if (length < 0) {
-        x->request = NULL;
-        return emq_fail_plain(x->error, EMQ_ENOMEM);
+        x->owned = NULL;
+        return emq_text_fail_plain(x->error, EMQ_ENOMEM);
     }
+    x->request = x->owned;
     x->formatted++;
     x->length = (size_t)length;
     x->given = 0;
@@ -203,7 +220,7 @@ static int fill(exchange *x) {
         size_t left = x->length - x->given;
         size_t n = left < SLICE ? left : SLICE;
         if (redisAppendFormattedCommand(x->context, x->request + x->given, n) != REDIS_OK) {
-            return emq_fail_plain(x->error, EMQ_ENOMEM);
+            return emq_text_fail_plain(x->error, EMQ_ENOMEM);
         }
         x->given += n;
     }
@@ -230,10 +247,10 @@ static int turn(exchange *x, emq_deadline deadline) {
     int events =
         emq_deadline_left_ms(deadline) > 0 ? emq_poll(x->context->fd, wanted, deadline) : 0;
     if (events == 0) {
-        return emq_fail_plain(x->error, EMQ_ETIMEOUT);
+        return emq_text_fail_plain(x->error, EMQ_ETIMEOUT);
     }
     if (events < 0) {
-        return emq_fail(x->error, EMQ_ESYSTEM, "poll failed (errno %d)", errno);
+        return emq_text_fail(x->error, EMQ_ESYSTEM, "poll failed (errno %d)", errno);
     }
     int result = EMQ_OK;
     if ((events & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) != 0) {
@@ -254,11 +271,11 @@ static int converse(exchange *x, emq_deadline deadline) {
         return result;
     }
     if (has_unread_bytes(x->context)) {
-        return emq_fail(x->error, EMQ_EPROTOCOL, "the peer answered more than was asked");
+        return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer answered more than was asked");
     }
     /* an answer to a request that has not been sent whole can only be a refusal */
     if (!x->is_sent && x->replies[x->count - 1]->type != REDIS_REPLY_ERROR) {
-        return emq_fail(x->error, EMQ_EPROTOCOL, "the peer answered before it was asked");
+        return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer answered before it was asked");
     }
     return EMQ_OK;
 }
@@ -270,6 +287,16 @@ static void free_replies(exchange *x) {
     }
 }
 
+/* What is there before the first byte is sent must be nothing; then the conversation. */
+static int run_exchange(emq_connection *connection, exchange *x, emq_deadline deadline) {
+    for (int i = 0; i < x->count; i++) {
+        x->replies[i] = NULL;
+    }
+    int result = check_quiet(x);
+    connection->is_fresh = 0;
+    return result == EMQ_OK ? converse(x, deadline) : result;
+}
+
 int emq_connection_exchange(emq_connection *connection, const emq_line *lines, int count,
                             redisReply **replies, emq_deadline deadline, emq_text *error) {
     exchange x = {.context = connection->context,
@@ -278,25 +305,43 @@ int emq_connection_exchange(emq_connection *connection, const emq_line *lines, i
                   .count = count,
                   .is_first = connection->is_fresh,
                   .error = error};
-    for (int i = 0; i < count; i++) {
-        replies[i] = NULL;
-    }
     if (x.context == NULL) {
-        return emq_fail_plain(error, EMQ_ECLOSED);
+        return emq_text_fail_plain(error, EMQ_ECLOSED);
     }
     int result = check_size(lines, count, error);
     if (result != EMQ_OK) {
         return result;
     }
-    result = check_quiet(&x);
-    connection->is_fresh = 0;
-    if (result == EMQ_OK) {
-        result = converse(&x, deadline);
-    }
-    redisFreeCommand(x.request);
+    result = run_exchange(connection, &x, deadline);
+    redisFreeCommand(x.owned);
     if (result != EMQ_OK) {
         free_replies(&x);
     }
+    if (result != EMQ_OK || !x.is_sent) {
+        emq_connection_close(connection);
+    }
+    return result;
+}
+
+int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
+                                  emq_deadline deadline, emq_text *error) {
+    exchange x = {.context = connection->context,
+                  .ends = batch->ends,
+                  .replies = batch->replies,
+                  .count = batch->count,
+                  .formatted = batch->count,
+                  .request = batch->bytes,
+                  .length = batch->length,
+                  .is_first = connection->is_fresh,
+                  .error = error};
+    batch->received = 0;
+    batch->sent = 0;
+    if (x.context == NULL) {
+        return emq_text_fail_plain(error, EMQ_ECLOSED);
+    }
+    int result = run_exchange(connection, &x, deadline);
+    batch->received = x.received;
+    batch->sent = count_sent(&x);
     if (result != EMQ_OK || !x.is_sent) {
         emq_connection_close(connection);
     }

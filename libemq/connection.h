@@ -35,6 +35,21 @@ int emq_connection_open(emq_connection *connection, const emq_endpoint *endpoint
 int emq_connection_exchange(emq_connection *connection, const emq_line *lines, int count,
                             redisReply **replies, emq_deadline deadline, emq_text *error);
 
+/* Commands that are formatted already, and what came of them. */
+typedef struct emq_batch {
+    const char *bytes;
+    size_t length;
+    int count;            /* of the commands */
+    const size_t *ends;   /* where each of them ends in the bytes */
+    redisReply **replies; /* room for that many */
+    int received;         /* how many of them are there in the end, also after a failure */
+    size_t sent;          /* how many bytes went out */
+} emq_batch;
+
+/* The same for a batch. After a failure the replies that came are kept: they are the caller's. */
+int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
+                                  emq_deadline deadline, emq_text *error);
+
 void emq_connection_close(emq_connection *connection);
 
 #endif

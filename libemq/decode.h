@@ -9,16 +9,50 @@
 #include <emq/job.h>
 #include <hiredis/hiredis.h>
 
+#include "keys.h"
 #include "text.h"
+#include "verbs.h"
 
-/* The verbs. */
-int emq_decode_enqueue(const redisReply *reply, emq_text *error);
-int emq_decode_complete(const redisReply *reply, emq_text *error);
-int emq_decode_install(const redisReply *reply, emq_text *error);
-int emq_decode_version(const redisReply *reply, emq_text *error);
+/* What must be known of a call to read its answer. */
+typedef struct emq_question {
+    emq_verb_symbol verb;
+    emq_slice queue; /* of a claim: it goes into the leases */
+    size_t count;    /* members of a batch, or the most that may be answered */
+} emq_question;
 
-/* Takes the payload out of the reply, which keeps a hole that freeReplyObject knows. */
+/* What an answer holds beside its result. Start with zeroes. */
+typedef struct emq_outcome {
+    int64_t number;         /* how many were moved, changed or reached, or the new count */
+    emq_job *job;           /* CLAIM: taken out of the reply */
+    emq_jobs *jobs;         /* CLAIMS: likewise */
+    emq_ids *recovered;     /* STALLED.CHECK: likewise */
+    emq_ids *dead;          /* likewise */
+    const redisReply *list; /* an array that was checked, or APPEND's text; the reply's own */
+} emq_outcome;
+
+/* Every verb but VERSION and those that answer tables. What is taken out of the reply leaves a
+ * hole that freeReplyObject knows; nothing is taken when the result is negative. */
+int emq_decode_verb(emq_outcome *out, const emq_question *question, redisReply *reply,
+                    emq_text *error);
+
+/* The result of a member of a batch (ENQUEUES, COMPLETES), or a bit (BITGET). */
+int emq_outcome_get_answer(const emq_outcome *outcome, const emq_question *question, size_t i);
+
+/* The results of the members of EXTENDS, whose answer names those that were not extended. Returns
+ * EMQ_EPROTOCOL when it names others. */
+int emq_outcome_get_extended(int *results, const emq_outcome *outcome, const emq_lease *leases,
+                             size_t count, emq_text *error);
+
+/* Frees what was taken. */
+void emq_outcome_clear(emq_outcome *outcome);
+
+/* Single verbs, by emq_decode_verb. */
+int emq_decode_enqueue(redisReply *reply, emq_text *error);
+int emq_decode_complete(redisReply *reply, emq_text *error);
+int emq_decode_install(redisReply *reply, emq_text *error);
 int emq_decode_claim(emq_job **out, const char *queue, redisReply *reply, emq_text *error);
+
+int emq_decode_version(const redisReply *reply, emq_text *error);
 
 /* The other steps of the connect path. `password` is what the sentence must not repeat. */
 int emq_decode_auth(const redisReply *reply, const char *password, emq_text *error);

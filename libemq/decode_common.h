@@ -19,4 +19,7 @@ int emq_decode_surprise(const char *command, const char *expected, emq_text *err
 /* A bulk or a status. */
 int emq_reply_is_text(const redisReply *reply);
 
+/* An array of bulks, not more than so many. */
+int emq_reply_is_ids(const redisReply *reply, size_t most);
+
 #endif

@@ -31,7 +31,7 @@ int emq_decode_auth(const redisReply *reply, const char *password, emq_text *err
     }
     if (emq_error_is_unknown_command(reply->str, reply->len) ||
         (password[0] != '\0' && strstr(reply->str, password) != NULL)) {
-        return emq_fail_plain(error, result);
+        return emq_text_fail_plain(error, result);
     }
     return result;
 }
@@ -56,16 +56,17 @@ int emq_decode_fence(const redisReply *reply, emq_text *error) {
         return emq_decode_error(reply, error);
     }
     if (reply != NULL && reply->type == REDIS_REPLY_NIL) {
-        return emq_fail(error, EMQ_EFENCE_ABSENT,
-                        "expected %s but %s is absent: an administrator runs EMQ.INSTALL 1 %s once",
-                        EMQ_WIRE, EMQ_FENCE_KEY, EMQ_FENCE_KEY);
+        return emq_text_fail(
+            error, EMQ_EFENCE_ABSENT,
+            "expected %s but %s is absent: an administrator runs EMQ.INSTALL 1 %s once", EMQ_WIRE,
+            EMQ_FENCE_KEY, EMQ_FENCE_KEY);
     }
     if (reply == NULL || reply->type != REDIS_REPLY_STRING) {
         return emq_decode_surprise(get_fence, "a string or nil", error);
     }
     if (!emq_slice_equal((emq_slice){reply->str, reply->len}, emq_slice_of(EMQ_WIRE))) {
-        return emq_fail(error, EMQ_EFENCE, "expected %s found %.*s", EMQ_WIRE,
-                        emq_quote_length(reply->len), reply->str);
+        return emq_text_fail(error, EMQ_EFENCE, "expected %s found %.*s", EMQ_WIRE,
+                             emq_quote_length(reply->len), reply->str);
     }
     return EMQ_OK;
 }
@@ -124,16 +125,16 @@ static int read_facts(version_facts *facts, const redisReply *reply, emq_text *e
         const redisReply *name = reply->element[i];
         const redisReply *value = reply->element[i + 1];
         if (!emq_reply_is_text(name) || value == NULL || !take_fact(facts, name, value)) {
-            return emq_fail(error, EMQ_EPROTOCOL, "%s: fact %zu is malformed or given twice",
-                            emq_verbs[EMQ_VERB_VERSION].name, i / 2 + 1);
+            return emq_text_fail(error, EMQ_EPROTOCOL, "%s: fact %zu is malformed or given twice",
+                                 emq_verbs[EMQ_VERB_VERSION].name, i / 2 + 1);
         }
     }
     return EMQ_OK;
 }
 
 static int lacks_fact(const char *name, emq_text *error) {
-    return emq_fail(error, EMQ_EPROTOCOL, "%s lacks the fact %s", emq_verbs[EMQ_VERB_VERSION].name,
-                    name);
+    return emq_text_fail(error, EMQ_EPROTOCOL, "%s lacks the fact %s",
+                         emq_verbs[EMQ_VERB_VERSION].name, name);
 }
 
 static int has_capability(const redisReply *capabilities, const char *token) {
@@ -151,8 +152,8 @@ static int check_capabilities(const redisReply *capabilities, emq_text *error) {
         const emq_verb *verb = &emq_verbs[i];
         for (int t = 0; verb->family == EMQ_FAMILY_CORE && verb->capabilities[t] != NULL; t++) {
             if (!has_capability(capabilities, verb->capabilities[t])) {
-                return emq_fail(error, EMQ_ECAPABILITY, "the module lacks the capability %s",
-                                verb->capabilities[t]);
+                return emq_text_fail(error, EMQ_ECAPABILITY, "the module lacks the capability %s",
+                                     verb->capabilities[t]);
             }
         }
     }
@@ -174,16 +175,17 @@ int emq_decode_version(const redisReply *reply, emq_text *error) {
         return lacks_fact(EMQ_FACT_WIRE, error);
     }
     if (!is_name(facts.wire, EMQ_WIRE)) {
-        return emq_fail(error, EMQ_EMODULE,
-                        "the module speaks another wire: expected %s found %.*s", EMQ_WIRE,
-                        emq_quote_length(facts.wire->len), facts.wire->str);
+        return emq_text_fail(error, EMQ_EMODULE,
+                             "the module speaks another wire: expected %s found %.*s", EMQ_WIRE,
+                             emq_quote_length(facts.wire->len), facts.wire->str);
     }
     if (facts.major == NULL) {
         return lacks_fact(EMQ_FACT_MAJOR, error);
     }
     if (facts.major->integer != EMQ_VERSION_MAJOR) {
-        return emq_fail(error, EMQ_EMODULE, "the module has another major: expected %d found %lld",
-                        EMQ_VERSION_MAJOR, facts.major->integer);
+        return emq_text_fail(error, EMQ_EMODULE,
+                             "the module has another major: expected %d found %lld",
+                             EMQ_VERSION_MAJOR, facts.major->integer);
     }
     return facts.capabilities == NULL ? lacks_fact(EMQ_FACT_CAPABILITIES, error)
                                       : check_capabilities(facts.capabilities, error);

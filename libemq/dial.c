@@ -122,7 +122,7 @@ static int fail_to_connect(emq_text *error, int failure, const char *where) {
     if (failure == EMFILE || failure == ENFILE || failure == ENOBUFS || failure == ENOMEM) {
         result = EMQ_ESYSTEM;
     }
-    return emq_fail(error, result, "%s: %s (errno %d)", where, describe(failure), failure);
+    return emq_text_fail(error, result, "%s: %s (errno %d)", where, describe(failure), failure);
 }
 
 static int dial_tcp(int *fd, const emq_endpoint *endpoint, emq_deadline deadline, emq_text *error) {
@@ -141,8 +141,8 @@ static int dial_tcp(int *fd, const emq_endpoint *endpoint, emq_deadline deadline
         return EMQ_OK;
     }
     if (emq_deadline_left_ms(deadline) == 0) {
-        return emq_fail(error, EMQ_ETIMEOUT, "%s port %u did not answer in time", endpoint->host,
-                        (unsigned)endpoint->port);
+        return emq_text_fail(error, EMQ_ETIMEOUT, "%s port %u did not answer in time",
+                             endpoint->host, (unsigned)endpoint->port);
     }
     return fail_to_connect(error, failure, endpoint->host);
 }
@@ -182,7 +182,7 @@ static int dial_unix(int *fd, const char *path, emq_deadline deadline, emq_text 
         (void)close(opened);
     }
     if (failure == TIMED_OUT) {
-        return emq_fail(error, EMQ_ETIMEOUT, "%s did not answer in time", path);
+        return emq_text_fail(error, EMQ_ETIMEOUT, "%s did not answer in time", path);
     }
     return fail_to_connect(error, failure, path);
 }

@@ -14,7 +14,7 @@ static int authenticate(emq_connection *connection, const emq_client_options *op
     redisReply *reply = NULL;
     int result = emq_line_auth(&line, options->username, options->password);
     if (result != EMQ_OK) {
-        emq_fail_plain(error, result);
+        emq_text_fail_plain(error, result);
     } else {
         result = emq_connection_exchange(connection, &line, 1, &reply, deadline, error);
     }
@@ -63,7 +63,7 @@ static int ask(emq_connection *connection, const emq_client_options *options, em
     int end = fence == EMQ_FENCE_REQUIRED ? STEPS : STEP_FENCE;
     int result = build_steps(lines, number, options);
     if (result != EMQ_OK) {
-        emq_fail_plain(error, result);
+        emq_text_fail_plain(error, result);
     } else {
         result = emq_connection_exchange(connection, lines + first, end - first, replies + first,
                                          deadline, error);

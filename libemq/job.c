@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A claimed job: what it tells, and its end. */
+/* Claimed jobs and lists of ids: what they tell, and their end. */
 #include "job.h"
 
 #include <stdlib.h>
@@ -25,4 +25,43 @@ void emq_job_free(emq_job *job) {
         freeReplyObject(job->payload);
         free(job);
     }
+}
+
+size_t emq_jobs_get_count(const emq_jobs *jobs) {
+    return jobs == NULL ? 0 : jobs->count;
+}
+
+const emq_job *emq_jobs_get_job(const emq_jobs *jobs, size_t i) {
+    return i < emq_jobs_get_count(jobs) ? &jobs->jobs[i] : NULL;
+}
+
+size_t emq_jobs_get_malformed(const emq_jobs *jobs) {
+    return jobs == NULL ? 0 : jobs->malformed;
+}
+
+void emq_jobs_free(emq_jobs *jobs) {
+    for (size_t i = 0; i < emq_jobs_get_count(jobs); i++) {
+        freeReplyObject(jobs->jobs[i].payload);
+    }
+    free(jobs);
+}
+
+static const redisReply *inside(const emq_ids *ids) {
+    return (const redisReply *)ids;
+}
+
+size_t emq_ids_get_count(const emq_ids *ids) {
+    return ids == NULL ? 0 : inside(ids)->elements;
+}
+
+const char *emq_ids_get_text(const emq_ids *ids, size_t i, size_t *n) {
+    const redisReply *id = i < emq_ids_get_count(ids) ? inside(ids)->element[i] : NULL;
+    if (n != NULL) {
+        *n = id == NULL ? 0 : id->len;
+    }
+    return id == NULL ? NULL : id->str;
+}
+
+void emq_ids_free(emq_ids *ids) {
+    freeReplyObject(ids);
 }

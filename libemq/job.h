@@ -11,4 +11,12 @@ struct emq_job {
     redisReply *payload; /* taken out of the reply, so that no byte is copied */
 };
 
+struct emq_jobs {
+    size_t count;
+    size_t malformed;
+    emq_job jobs[];
+};
+
+/* An emq_ids is an array of strings under another name. */
+
 #endif

@@ -72,7 +72,7 @@ int emq_client_command(emq_reply **out, emq_client *client, int argc, const char
         result = EMQ_EFORBIDDEN;
     }
     if (result != EMQ_OK) {
-        return emq_fail_plain(&client->error, result);
+        return emq_text_fail_plain(&client->error, result);
     }
     result = emq_client_exchange(client, &client->line, &reply, deadline);
     if (result == EMQ_OK) {

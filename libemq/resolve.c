@@ -121,15 +121,16 @@ static int resolve_name(int *code, struct addrinfo **out, const char *host, cons
                         emq_deadline deadline, emq_text *error) {
     lookup *l = lookup_new(host, service);
     if (l == NULL) {
-        return emq_fail_plain(error, EMQ_ENOMEM);
+        return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
     if (!start_thread(l)) {
         lookup_free(l);
-        return emq_fail(error, EMQ_ESYSTEM, "no thread could be started to resolve %s", host);
+        return emq_text_fail(error, EMQ_ESYSTEM, "no thread could be started to resolve %s", host);
     }
     int is_answered = await_answer(l, code, out, deadline);
     lookup_release(l);
-    return is_answered ? EMQ_OK : emq_fail(error, EMQ_ETIMEOUT, "resolving %s took too long", host);
+    return is_answered ? EMQ_OK
+                       : emq_text_fail(error, EMQ_ETIMEOUT, "resolving %s took too long", host);
 }
 
 int emq_resolve(struct addrinfo **out, const char *host, uint16_t port, emq_deadline deadline,
@@ -145,10 +146,10 @@ int emq_resolve(struct addrinfo **out, const char *host, uint16_t port, emq_dead
         }
     }
     if (code == EAI_MEMORY) {
-        return emq_fail_plain(error, EMQ_ENOMEM);
+        return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
     if (code != 0) {
-        return emq_fail(error, EMQ_ERESOLVE, "%s: %s", host, gai_strerror(code));
+        return emq_text_fail(error, EMQ_ERESOLVE, "%s: %s", host, gai_strerror(code));
     }
     return EMQ_OK;
 }

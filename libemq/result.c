@@ -50,6 +50,7 @@ static const struct {
 } special_texts[] = {
     {"EMQWIRE expected " EMQ_WIRE " but " EMQ_FENCE_KEY " is absent", EMQ_EFENCE_ABSENT},
     {"EMQSTALE job gone", EMQ_EJOBGONE},
+    {"ERR The ID specified in XADD is equal or smaller", EMQ_EORDER},
 };
 
 /* The server's own refusals. A server that is full turns a connection away before it asks for

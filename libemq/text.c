@@ -19,7 +19,7 @@ static void blank_control_bytes(emq_text *text) {
     }
 }
 
-int emq_fail(emq_text *text, int result, const char *format, ...) {
+int emq_text_fail(emq_text *text, int result, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, in the line above */
@@ -29,13 +29,13 @@ int emq_fail(emq_text *text, int result, const char *format, ...) {
     return result;
 }
 
-int emq_fail_plain(emq_text *text, int result) {
-    return emq_fail(text, result, "%s", emq_strerror(result));
+int emq_text_fail_plain(emq_text *text, int result) {
+    return emq_text_fail(text, result, "%s", emq_strerror(result));
 }
 
-int emq_fail_bytes(emq_text *text, int result, const char *bytes, size_t n) {
+int emq_text_fail_bytes(emq_text *text, int result, const char *bytes, size_t n) {
     if (n == 0) {
-        return emq_fail_plain(text, result); /* a failure is never without words */
+        return emq_text_fail_plain(text, result); /* a failure is never without words */
     }
     size_t length = n < sizeof(text->bytes) ? n : sizeof(text->bytes) - 1;
     memcpy(text->bytes, bytes, length);

@@ -22,13 +22,13 @@ void emq_text_clear(emq_text *text);
 
 /* Sets the sentence and returns `result`, so that a failure is one statement. Control bytes become
  * spaces: what a peer sent must not steer a terminal or split a log line. */
-int emq_fail(emq_text *text, int result, const char *format, ...) EMQ_PRINTF(3, 4);
+int emq_text_fail(emq_text *text, int result, const char *format, ...) EMQ_PRINTF(3, 4);
 
 /* The same with the emq_strerror sentence. */
-int emq_fail_plain(emq_text *text, int result);
+int emq_text_fail_plain(emq_text *text, int result);
 
 /* The same with bytes as they came from the peer. */
-int emq_fail_bytes(emq_text *text, int result, const char *bytes, size_t n);
+int emq_text_fail_bytes(emq_text *text, int result, const char *bytes, size_t n);
 
 /* The precision for "%.*s" that quotes n foreign bytes, cut. */
 int emq_quote_length(size_t n);

@@ -21,6 +21,9 @@
 #include <emq/job.h>
 #include <emq/keyspace.h>
 #include <emq/line.h>
+#include <emq/pipeline.h>
+#include <emq/read.h>
+#include <emq/verbs.h>
 #include <emq/version.h>
 
 #endif

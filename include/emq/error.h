@@ -37,6 +37,7 @@ typedef enum emq_class {
     EMQ_RESULT(DUPLICATE, 1, OK, "a job with this id exists already; nothing was written")         \
     EMQ_RESULT(EMPTY, 2, OK, "no job can be claimed now")                                          \
     EMQ_RESULT(GONE, 3, OK, "the job is gone: it was completed or removed")                        \
+    EMQ_RESULT(DEAD, 4, OK, "the job failed too often: it is a dead letter now")                   \
     EMQ_RESULT(EINVAL, -1, USAGE, "an argument is missing or out of its range")                    \
     EMQ_RESULT(EQUEUE, -2, USAGE, "not a queue name: 1 to 128 of A-Z a-z 0-9 . _ -, and not emq")  \
     EMQ_RESULT(EID_LENGTH, -3, USAGE, "a branded id has exactly 14 bytes")                         \
@@ -61,6 +62,7 @@ typedef enum emq_class {
     EMQ_RESULT(EBUSY, -30, RETRYABLE, "the server is busy with a script")                          \
     EMQ_RESULT(EWRITEPAUSED, -31, RETRYABLE, "writes are paused on the server")                    \
     EMQ_RESULT(EUNBLOCKED, -32, RETRYABLE, "the blocked call was ended by the server")             \
+    EMQ_RESULT(EOVERLOAD, -33, RETRYABLE, "too much is waiting to be sent")                        \
     EMQ_RESULT(ETIMEOUT, -40, UNKNOWN, "no answer within the deadline; it may have been done")     \
     EMQ_RESULT(ECONNLOST, -41, UNKNOWN, "the connection was lost; it may have been done")          \
     EMQ_RESULT(ESTALE, -50, STALE, "the lease is stale: another holder, or taken back")            \
@@ -81,6 +83,9 @@ typedef enum emq_class {
     EMQ_RESULT(ELOCK, -73, SERVER, "the job is leased")                                            \
     EMQ_RESULT(ESERVER, -74, SERVER, "the server refused; see the server's own text")              \
     EMQ_RESULT(EDATABASE, -75, SERVER, "the database cannot be selected")                          \
+    EMQ_RESULT(EBADJOB, -76, SERVER, "a leased job has an id that is no branded id")               \
+    EMQ_RESULT(ENOTFLAT, -77, SERVER, "a lane or flow row: verbs of its own settle it")            \
+    EMQ_RESULT(EORDER, -78, SERVER, "the stream has this record or a younger one already")         \
     EMQ_RESULT(EPROTOCOL, -80, PROTOCOL, "the peer's answer is not one that wire 6 allows")        \
     EMQ_RESULT(ENOMEM, -90, INTERNAL, "out of memory")                                             \
     EMQ_RESULT(ESYSTEM, -91, INTERNAL, "a system call failed")

@@ -86,6 +86,75 @@ EMQ_API int emq_line_install(emq_line *out);
  */
 EMQ_API int emq_line_version(emq_line *out);
 
+/*
+ * The lines of the other verbs. Each takes what the function of its name in emq/verbs.h takes: see
+ * there for the values and their ranges. `out` is built anew; what is given as pointer and length
+ * (payloads, errors, fields, groups, keys of bitmaps) is borrowed, all else is copied. Nothing is
+ * minted. Results: 0; EMQ_EINVAL; EMQ_EQUEUE; EMQ_EID_…; EMQ_EKIND; EMQ_ENOMEM. Since 0.1.0.
+ */
+
+/** The line of emq_schedule; `id` as for emq_line_enqueue. */
+EMQ_API int emq_line_schedule(emq_line *out, const char *queue, const emq_id *id, const void *p,
+                              size_t n, emq_when when);
+/** The line of emq_enqueues. */
+EMQ_API int emq_line_enqueues(emq_line *out, const char *queue, const emq_id *ids,
+                              const emq_bytes *payloads, size_t count);
+/** The line of emq_claims; without a timeout when that is 0. */
+EMQ_API int emq_line_claims(emq_line *out, const char *queue, uint32_t lease_ms, uint32_t max,
+                            uint32_t timeout_ms);
+/** The line of emq_extend. */
+EMQ_API int emq_line_extend(emq_line *out, const emq_lease *lease, uint32_t lease_ms);
+/** The line of emq_extends. */
+EMQ_API int emq_line_extends(emq_line *out, const emq_lease *leases, size_t count,
+                             uint32_t lease_ms);
+/** The line of emq_completes. */
+EMQ_API int emq_line_completes(emq_line *out, const emq_lease *leases, size_t count);
+/** The line of emq_delay. */
+EMQ_API int emq_line_delay(emq_line *out, const emq_lease *lease, emq_when when);
+/** The line of emq_fail; an error of more than 65536 bytes is cut. */
+EMQ_API int emq_line_fail(emq_line *out, const emq_lease *lease, int64_t delay_ms,
+                          uint32_t max_failures, const void *error, size_t n);
+/** The line of emq_requeue. */
+EMQ_API int emq_line_requeue(emq_line *out, const emq_lease *lease);
+/** The line of emq_promote. */
+EMQ_API int emq_line_promote(emq_line *out, const char *queue, uint32_t limit);
+/** The line of emq_reschedule. */
+EMQ_API int emq_line_reschedule(emq_line *out, const char *queue, const emq_id *id, emq_when when);
+/** The line of emq_reprocess. */
+EMQ_API int emq_line_reprocess(emq_line *out, const char *queue, const emq_id *id);
+/** The line of emq_stalled_check. */
+EMQ_API int emq_line_stalled_check(emq_line *out, const char *queue, uint32_t max_stalled,
+                                   uint32_t limit);
+/** The line of emq_pause. */
+EMQ_API int emq_line_pause(emq_line *out, const char *queue);
+/** The line of emq_resume. */
+EMQ_API int emq_line_resume(emq_line *out, const char *queue);
+/** The line of emq_append; `id` is an EVT id. */
+EMQ_API int emq_line_append(emq_line *out, const char *queue, const char *stream, const emq_id *id,
+                            const emq_field *fields, size_t count);
+/** The line of emq_publish. */
+EMQ_API int emq_line_publish(emq_line *out, const char *queue, emq_bytes event, emq_bytes job,
+                             const emq_field *fields, size_t count);
+/** The line of emq_failures_incr. */
+EMQ_API int emq_line_failures_incr(emq_line *out, const char *queue, const char *stream,
+                                   const char *group, const char *entry);
+/** `TRA.INFO`: facts of the module, its host and its build. */
+EMQ_API int emq_line_tra_info(emq_line *out);
+/** `TRA.COMMANDS`: the table of the module's commands. */
+EMQ_API int emq_line_tra_commands(emq_line *out);
+/** The line of emq_tra_bitset. */
+EMQ_API int emq_line_tra_bitset(emq_line *out, emq_bytes key, const uint32_t *offsets,
+                                size_t count);
+/** The line of emq_tra_bitclear. */
+EMQ_API int emq_line_tra_bitclear(emq_line *out, emq_bytes key, const uint32_t *offsets,
+                                  size_t count);
+/** The line of emq_tra_bitget. */
+EMQ_API int emq_line_tra_bitget(emq_line *out, emq_bytes key, const uint32_t *offsets,
+                                size_t count);
+/** The line of emq_tra_bitscan. */
+EMQ_API int emq_line_tra_bitscan(emq_line *out, emq_bytes key, uint32_t from, uint32_t to,
+                                 uint32_t limit);
+
 /**
  * Gives the line's memory back; the line is as EMQ_LINE_INIT then.
  *

@@ -83,9 +83,54 @@ static int decode_raw(redisReply *reply, emq_text *error) {
     return emq_decode_raw(reply, error);
 }
 
+/* Every verb of the table, with two members or a limit of two. */
+static int decode_verb(emq_verb_symbol verb, redisReply *reply, emq_text *error) {
+    const emq_question question = {verb, {"orders", 6}, 2};
+    emq_outcome outcome = {0};
+    int result = emq_decode_verb(&outcome, &question, reply, error);
+    if (result < 0) {
+        static const emq_outcome nothing = {0};
+        assert_memory_equal(&outcome, &nothing, sizeof(nothing));
+    }
+    emq_outcome_clear(&outcome);
+    return result;
+}
+
+#define VERB_DECODER(SYMBOL, symbol)                                                               \
+    static int verb_##symbol(redisReply *reply, emq_text *error) {                                 \
+        return decode_verb(EMQ_VERB_##SYMBOL, reply, error);                                       \
+    }
+VERB_DECODER(SCHEDULE, schedule)
+VERB_DECODER(EXTEND, extend)
+VERB_DECODER(EXTENDS, extends)
+VERB_DECODER(PROMOTE, promote)
+VERB_DECODER(RESCHEDULE, reschedule)
+VERB_DECODER(DELAY, delay)
+VERB_DECODER(FAIL, fail)
+VERB_DECODER(REPROCESS, reprocess)
+VERB_DECODER(REQUEUE, requeue)
+VERB_DECODER(STALLED_CHECK, stalled_check)
+VERB_DECODER(ENQUEUES, enqueues)
+VERB_DECODER(CLAIMS, claims)
+VERB_DECODER(COMPLETES, completes)
+VERB_DECODER(PAUSE, pause)
+VERB_DECODER(RESUME, resume)
+VERB_DECODER(APPEND, append)
+VERB_DECODER(PUBLISH, publish)
+VERB_DECODER(FAILURES_INCR, failures_incr)
+VERB_DECODER(TRA_BITSET, bitset)
+VERB_DECODER(TRA_BITCLEAR, bitclear)
+VERB_DECODER(TRA_BITGET, bitget)
+VERB_DECODER(TRA_BITSCAN, bitscan)
+
 static const decoder decoders[] = {
-    decode_enqueue, decode_complete, decode_install,     decode_claim, decode_version,
-    decode_auth,    decode_select,   decode_client_name, decode_fence, decode_raw,
+    verb_schedule, verb_extend,    verb_extends,       verb_promote,    verb_reschedule,
+    verb_delay,    verb_fail,      verb_reprocess,     verb_requeue,    verb_stalled_check,
+    verb_enqueues, verb_claims,    verb_completes,     verb_pause,      verb_resume,
+    verb_append,   verb_publish,   verb_failures_incr, verb_bitset,     verb_bitclear,
+    verb_bitget,   verb_bitscan,   decode_enqueue,     decode_complete, decode_install,
+    decode_claim,  decode_version, decode_auth,        decode_select,   decode_client_name,
+    decode_fence,  decode_raw,
 };
 
 #define DECODERS (sizeof(decoders) / sizeof(decoders[0]))
@@ -169,9 +214,9 @@ static void claims(void **state) {
         {"*3\r\n" ID "$1\r\np\r\n:1\r\n", EMQ_OK, NULL},
         {"*3\r\n" ID "$-1\r\n:1\r\n", EMQ_OK, NULL},
         {"*3\r\n$14\r\nUSR0KHTOWnGLuC\r\n$1\r\np\r\n:1\r\n", EMQ_OK, NULL},
-        {"*3\r\n$14\r\nJOB0KHTOWnGLu*\r\n$1\r\np\r\n:1\r\n", EMQ_EPROTOCOL, "JOB0KHTOWnGLu*"},
-        {"*3\r\n$0\r\n\r\n$1\r\np\r\n:1\r\n", EMQ_EPROTOCOL, "no branded id"},
-        {"*3\r\n$3\r\nJ\x1b[\r\n$1\r\np\r\n:1\r\n", EMQ_EPROTOCOL, "J ["},
+        {"*3\r\n$14\r\nJOB0KHTOWnGLu*\r\n$1\r\np\r\n:1\r\n", EMQ_EBADJOB, "JOB0KHTOWnGLu*"},
+        {"*3\r\n$0\r\n\r\n$1\r\np\r\n:1\r\n", EMQ_EBADJOB, "no branded id"},
+        {"*3\r\n$3\r\nJ\x1b[\r\n$1\r\np\r\n:1\r\n", EMQ_EBADJOB, "J ["},
         {"*3\r\n+JOB0KHTOWnGLuC\r\n$1\r\np\r\n:1\r\n", EMQ_EPROTOCOL, NULL},
         {"*3\r\n$-1\r\n$1\r\np\r\n:1\r\n", EMQ_EPROTOCOL, NULL},
         {"*3\r\n" ID "+p\r\n:1\r\n", EMQ_EPROTOCOL, NULL},
@@ -193,6 +238,196 @@ static void claims(void **state) {
     };
     (void)state;
     CHECK_CASES(decode_claim, cases);
+}
+
+/* What no verb answers, or only those whose number is the bit here. */
+enum { AS_VERDICT = 1, AS_NUMBER = 2, AS_EMPTY_ARRAY = 4, AS_TEXT = 8 };
+
+static void wrong_shapes_of_every_verb(void **state) {
+    static const struct {
+        decoder decode;
+        unsigned may;
+    } verbs[] = {
+        {verb_schedule, AS_VERDICT},
+        {verb_extend, AS_VERDICT},
+        {verb_extends, AS_EMPTY_ARRAY},
+        {verb_promote, AS_VERDICT},
+        {verb_reschedule, AS_VERDICT},
+        {verb_delay, AS_VERDICT},
+        {verb_fail, 0},
+        {verb_reprocess, AS_VERDICT},
+        {verb_requeue, AS_VERDICT},
+        {verb_stalled_check, 0},
+        {verb_enqueues, 0},
+        {verb_claims, AS_EMPTY_ARRAY},
+        {verb_completes, 0},
+        {verb_pause, AS_VERDICT},
+        {verb_resume, AS_VERDICT},
+        {verb_append, AS_TEXT},
+        {verb_publish, AS_VERDICT | AS_NUMBER},
+        {verb_failures_incr, AS_VERDICT | AS_NUMBER},
+        {verb_bitset, AS_VERDICT},
+        {verb_bitclear, AS_VERDICT},
+        {verb_bitget, 0},
+        {verb_bitscan, AS_EMPTY_ARRAY},
+    };
+    static const struct {
+        const char *bytes;
+        unsigned is;
+    } replies[] = {
+        {":1\r\n", AS_VERDICT},
+        {":7\r\n", AS_NUMBER},
+        {"*0\r\n", AS_EMPTY_ARRAY},
+        {"$3\r\n1-1\r\n", AS_TEXT},
+        {"+OK\r\n", 0},
+        {"$-1\r\n", 0},
+        {"*-1\r\n", 0},
+        {"$0\r\n\r\n", 0},
+        {"$5\r\ndead!\r\n", 0},
+        {"+dead\r\n", 0},
+        {"*1\r\n:-3\r\n", 0},
+        {"*1\r\n$-1\r\n", 0},
+        {"*1\r\n*0\r\n", 0},
+        {"*2\r\n*0\r\n:1\r\n", 0},
+        {"*3\r\n:1\r\n:1\r\n:1\r\n", 0},
+        {"*3\r\n" ID ID ID, 0},
+        {"*2\r\n-ERR a\r\n-ERR b\r\n", 0},
+        {"*2\r\n:1\r\n$1\r\n1\r\n", 0},
+    };
+    (void)state;
+    for (size_t v = 0; v < sizeof(verbs) / sizeof(verbs[0]); v++) {
+        for (size_t r = 0; r < sizeof(replies) / sizeof(replies[0]); r++) {
+            emq_text error;
+            redisReply *reply = parse(replies[r].bytes);
+            int result = decode(verbs[v].decode, reply, &error);
+            freeReplyObject(reply);
+            int is_allowed = (replies[r].is & verbs[v].may) != 0;
+            if ((result == EMQ_EPROTOCOL) == is_allowed) {
+                fail_msg("verb %zu, %s: %s", v, replies[r].bytes, emq_err_name(result));
+            }
+        }
+    }
+}
+
+static void every_verb_gives_its_results(void **state) {
+    static const struct {
+        decoder decode;
+        decode_case of;
+    } cases[] = {
+        {verb_schedule, {":0\r\n", EMQ_DUPLICATE, NULL}},
+        {verb_schedule, {":-1\r\n", EMQ_EPROTOCOL, "EMQ.SCHEDULE must answer 1 or 0"}},
+        {verb_extend, {":-1\r\n", EMQ_GONE, NULL}},
+        {verb_extend, {":0\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_extend, {"-EMQSTALE extend lease lost\r\n", EMQ_ESTALE, NULL}},
+        {verb_extends, {"*1\r\n" ID, EMQ_OK, NULL}},
+        {verb_promote, {":2\r\n", EMQ_OK, NULL}},
+        {verb_promote, {":3\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_promote, {":-1\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_reschedule, {":-1\r\n", EMQ_GONE, NULL}},
+        {verb_reschedule, {"-EMQSTATE not scheduled\r\n", EMQ_ESTATE, "not scheduled"}},
+        {verb_delay, {":-1\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_delay, {"-EMQSTALE job gone\r\n", EMQ_EJOBGONE, NULL}},
+        {verb_fail, {"$9\r\nscheduled\r\n", EMQ_OK, NULL}},
+        {verb_fail, {"$4\r\ndead\r\n", EMQ_DEAD, NULL}},
+        {verb_fail, {"$5\r\ndead \r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_fail, {"+scheduled\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_reprocess, {":-1\r\n", EMQ_GONE, NULL}},
+        {verb_requeue, {":-1\r\n", EMQ_GONE, NULL}},
+        {verb_stalled_check, {"*2\r\n*0\r\n*0\r\n", EMQ_OK, NULL}},
+        {verb_stalled_check, {"*2\r\n*1\r\n" ID "*1\r\n" ID, EMQ_OK, NULL}},
+        {verb_stalled_check, {"*2\r\n*1\r\n" ID "*2\r\n" ID ID, EMQ_EPROTOCOL, NULL}},
+        {verb_stalled_check, {"*2\r\n*1\r\n" ID "*1\r\n:1\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_enqueues, {"*2\r\n:1\r\n:0\r\n", EMQ_OK, NULL}},
+        {verb_enqueues, {"*2\r\n:1\r\n:-1\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_enqueues, {"*1\r\n:1\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_completes, {"*2\r\n:-2\r\n:-1\r\n", EMQ_OK, NULL}},
+        {verb_completes, {"*2\r\n:-3\r\n:1\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_pause, {":0\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_append, {"$17\r\n1704067200000-123\r\n", EMQ_OK, NULL}},
+        {verb_append, {"$3\r\n1 1\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_append,
+         {"$42\r\n111111111122222222223333333333444444444455\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_append,
+         {"-ERR The ID specified in XADD is equal or smaller than x\r\n", EMQ_EORDER, NULL}},
+        {verb_publish, {":-1\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_failures_incr, {":-1\r\n", EMQ_OK, NULL}},
+        {verb_bitset, {":3\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_bitget, {"*2\r\n:1\r\n:0\r\n", EMQ_OK, NULL}},
+        {verb_bitget, {"*2\r\n:1\r\n:2\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_bitscan, {"*2\r\n:0\r\n:4294967295\r\n", EMQ_OK, NULL}},
+        {verb_bitscan, {"*1\r\n:4294967296\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_claims, {"*1\r\n*3\r\n" ID "$1\r\np\r\n:1\r\n", EMQ_OK, NULL}},
+        {verb_claims, {"*1\r\n*3\r\n$1\r\nx\r\n$1\r\np\r\n:1\r\n", EMQ_EBADJOB, "removes it: x"}},
+        {verb_claims, {"*2\r\n*3\r\n" ID "$1\r\np\r\n:1\r\n*0\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_claims, {"*3\r\n" ID "$1\r\np\r\n:1\r\n", EMQ_EPROTOCOL, NULL}},
+        {verb_claims, {"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n", EMQ_EUNBLOCKED, NULL}},
+        {verb_claims, {"-ERR unknown command 'EMQ.CLAIMS'\r\n", EMQ_EMODULE, NULL}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        check_cases(cases[i].decode, &cases[i].of, 1);
+    }
+}
+
+/* In a batch, those that can be handed out are. */
+static void malformed_jobs_are_counted(void **state) {
+    static const char bytes[] = "*3\r\n*3\r\n" ID "$1\r\na\r\n:1\r\n"
+                                "*3\r\n$4\r\nJOBx\r\n$1\r\nb\r\n:2\r\n"
+                                "*3\r\n" ID "$-1\r\n:3\r\n";
+    const emq_question question = {EMQ_VERB_CLAIMS, {"orders", 6}, 3};
+    emq_outcome outcome = {0};
+    emq_text error;
+    size_t n = 7;
+    (void)state;
+    redisReply *reply = parse(bytes);
+    assert_int_equal(emq_decode_verb(&outcome, &question, reply, &error), EMQ_OK);
+    freeReplyObject(reply);
+    assert_int_equal(emq_jobs_get_count(outcome.jobs), 2);
+    assert_int_equal(emq_jobs_get_malformed(outcome.jobs), 1);
+    const emq_job *first = emq_jobs_get_job(outcome.jobs, 0);
+    const emq_job *second = emq_jobs_get_job(outcome.jobs, 1);
+    assert_string_equal(emq_job_get_payload(first, NULL), "a");
+    assert_string_equal(emq_job_get_lease(first)->queue, "orders");
+    assert_int_equal(emq_job_get_attempts(second), 3);
+    assert_null(emq_job_get_payload(second, &n));
+    assert_int_equal(n, 0);
+    assert_null(emq_jobs_get_job(outcome.jobs, 2));
+    emq_outcome_clear(&outcome);
+    assert_int_equal(emq_jobs_get_count(NULL), 0);
+    assert_null(emq_jobs_get_job(NULL, 0));
+}
+
+static void check_extended(const char *bytes, const emq_lease *leases, const int *want,
+                           int result) {
+    const emq_question question = {EMQ_VERB_EXTENDS, {NULL, 0}, 3};
+    emq_outcome outcome = {0};
+    emq_text error;
+    int results[3] = {9, 9, 9};
+    redisReply *reply = parse(bytes);
+    assert_int_equal(emq_decode_verb(&outcome, &question, reply, &error), EMQ_OK);
+    assert_int_equal(emq_outcome_get_extended(results, &outcome, leases, 3, &error), result);
+    for (int i = 0; i < 3 && result == EMQ_OK; i++) {
+        assert_int_equal(results[i], want[i]);
+    }
+    freeReplyObject(reply);
+}
+
+/* EXTENDS names jobs; a job that stands in the call twice was extended under its highest token. */
+static void extended_leases_are_told_apart(void **state) {
+    const emq_lease three[3] = {
+        {"q", {"JOB0KHTOWnGLuB"}, 1}, {"q", {"JOB0KHTOWnGLuC"}, 1}, {"q", {"JOB0KHTOWnGLuD"}, 1}};
+    const emq_lease twice[3] = {
+        {"q", {"JOB0KHTOWnGLuC"}, 2}, {"q", {"JOB0KHTOWnGLuC"}, 1}, {"q", {"JOB0KHTOWnGLuD"}, 1}};
+    const int second[3] = {EMQ_OK, EMQ_ESTALE, EMQ_OK};
+    const int all[3] = {EMQ_OK, EMQ_OK, EMQ_OK};
+    const int both[3] = {EMQ_ESTALE, EMQ_ESTALE, EMQ_OK};
+    (void)state;
+    check_extended("*0\r\n", three, all, EMQ_OK);
+    check_extended("*1\r\n" ID, three, second, EMQ_OK);
+    check_extended("*1\r\n" ID, twice, second, EMQ_OK);
+    check_extended("*2\r\n" ID ID, twice, both, EMQ_OK);
+    check_extended("*2\r\n" ID ID, three, NULL, EMQ_EPROTOCOL);
+    check_extended("*1\r\n$14\r\nJOB0KHTOWnGLuZ\r\n", three, NULL, EMQ_EPROTOCOL);
 }
 
 static void a_claimed_job_is_whole(void **state) {
@@ -533,6 +768,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdicts),
         cmocka_unit_test(claims),
+        cmocka_unit_test(wrong_shapes_of_every_verb),
+        cmocka_unit_test(every_verb_gives_its_results),
+        cmocka_unit_test(malformed_jobs_are_counted),
+        cmocka_unit_test(extended_leases_are_told_apart),
         cmocka_unit_test(a_claimed_job_is_whole),
         cmocka_unit_test(no_payload_differs_from_an_empty_one),
         cmocka_unit_test(versions),

@@ -44,7 +44,7 @@ static void the_sign_tells_outcomes_from_errors(void **state) {
 }
 
 static void unknown_numbers_are_answered(void **state) {
-    static const int unknown[] = {4, 1000, -12, -19, -1000, -2147483647 - 1, 2147483647};
+    static const int unknown[] = {5, 1000, -12, -19, -1000, -2147483647 - 1, 2147483647};
     (void)state;
     for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
         assert_string_equal(emq_err_name(unknown[i]), "EMQ_?");
@@ -90,6 +90,9 @@ static void refusals_have_their_result(void **state) {
         {"WRONGPASS invalid username-password pair or user is disabled.", EMQ_EAUTH},
         {"ERR max number of clients reached", EMQ_ECONNECT},
         {"ERR max number of clients reached + cluster", EMQ_ECONNECT},
+        {"ERR The ID specified in XADD is equal or smaller than the target stream top item",
+         EMQ_EORDER},
+        {"ERR The ID specified in XADD must be greater than 0-0", EMQ_ESERVER},
         {"ERR unknown command 'EMQ.CLAIM'", EMQ_ESERVER},
         {"ERR wrong number of arguments for 'emq.claim' command", EMQ_ESERVER},
         {"BUSYGROUP Consumer Group name already exists", EMQ_ESERVER},

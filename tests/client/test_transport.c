@@ -213,7 +213,7 @@ static void noise_is_refused(void **state) {
 
 static void wrong_shapes_close_the_connection(void **state) {
     static const char *const shapes[] = {":1\r\n", "*2\r\n" ID "$1\r\np\r\n", "$-1\r\n",
-                                         "*3\r\n$3\r\nJOB\r\n$1\r\np\r\n:1\r\n"};
+                                         "*3\r\n:1\r\n$1\r\np\r\n:1\r\n"};
     (void)state;
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         emq_job *job = NULL;

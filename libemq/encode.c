@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines as bytes. */
+#include "encode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire.h"
+
+#define FRAME_MAX (EMQ_DECIMAL_MAX + 5) /* a sign, a number, and two ends of line */
+#define CAPACITY_MIN ((size_t)4096)
+
+size_t emq_encoded_size_max(const emq_line *line) {
+    size_t size = FRAME_MAX;
+    for (int i = 0; i < line->argc; i++) {
+        if (line->argvlen[i] > SIZE_MAX - FRAME_MAX - size) {
+            return SIZE_MAX;
+        }
+        size += line->argvlen[i] + FRAME_MAX;
+    }
+    return size;
+}
+
+static size_t frame_length(size_t number) {
+    char text[EMQ_DECIMAL_MAX];
+    return 1 + emq_decimal_format(text, (int64_t)number) + 2;
+}
+
+size_t emq_encoded_offset(const emq_line *line, int index) {
+    size_t offset = frame_length((size_t)line->argc);
+    for (int i = 0; i < index; i++) {
+        offset += frame_length(line->argvlen[i]) + line->argvlen[i] + 2;
+    }
+    return offset + frame_length(line->argvlen[index]);
+}
+
+/* Makes room for so many more bytes. */
+static int reserve(emq_buffer *buffer, size_t n) {
+    if (n <= buffer->capacity - buffer->length) {
+        return EMQ_OK;
+    }
+    if (n > SIZE_MAX / 2 - buffer->length) {
+        return EMQ_ENOMEM;
+    }
+    size_t capacity = buffer->capacity < CAPACITY_MIN ? CAPACITY_MIN : buffer->capacity;
+    while (capacity < buffer->length + n) {
+        capacity *= 2;
+    }
+    char *bytes = realloc(buffer->bytes, capacity);
+    if (bytes == NULL) {
+        return EMQ_ENOMEM;
+    }
+    buffer->bytes = bytes;
+    buffer->capacity = capacity;
+    return EMQ_OK;
+}
+
+static char *put_frame(char *next, char sign, size_t number) {
+    *next++ = sign;
+    next += emq_decimal_format(next, (int64_t)number);
+    *next++ = '\r';
+    *next++ = '\n';
+    return next;
+}
+
+int emq_buffer_append_line(emq_buffer *buffer, const emq_line *line) {
+    size_t size = emq_encoded_size_max(line);
+    int result = reserve(buffer, size);
+    if (result != EMQ_OK) {
+        return result;
+    }
+    char *next = put_frame(buffer->bytes + buffer->length, '*', (size_t)line->argc);
+    for (int i = 0; i < line->argc; i++) {
+        next = put_frame(next, '$', line->argvlen[i]);
+        memcpy(next, line->argv[i], line->argvlen[i]);
+        next += line->argvlen[i];
+        *next++ = '\r';
+        *next++ = '\n';
+    }
+    buffer->length = (size_t)(next - buffer->bytes);
+    return EMQ_OK;
+}
+
+void emq_buffer_clear(emq_buffer *buffer) {
+    free(buffer->bytes);
+    *buffer = (emq_buffer){NULL, 0, 0};
+}

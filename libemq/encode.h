@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines as bytes: requests one behind the other in a buffer that is kept. */
+#ifndef EMQ_LIBEMQ_ENCODE_H
+#define EMQ_LIBEMQ_ENCODE_H
+
+#include <emq/line.h>
+
+typedef struct emq_buffer {
+    char *bytes;
+    size_t length;
+    size_t capacity;
+} emq_buffer;
+
+/* Bytes that a line may take when it is encoded, at most; SIZE_MAX when they can't be counted. */
+size_t emq_encoded_size_max(const emq_line *line);
+
+/* Where the bytes of an argument stand in the line that is encoded, from its start. */
+size_t emq_encoded_offset(const emq_line *line, int index);
+
+/* Appends a line. 0; EMQ_ENOMEM. */
+int emq_buffer_append_line(emq_buffer *buffer, const emq_line *line);
+
+void emq_buffer_clear(emq_buffer *buffer);
+
+#endif
