@@ -14,11 +14,28 @@
 /* How often a fresh id is minted before a call gives up. */
 #define MINTS_MAX 8
 
-static int run_handshake(emq_client *client) {
+int emq_client_connect(emq_client *client, emq_deadline deadline) {
     emq_text_clear(&client->error);
-    return emq_handshake(&client->connection, &client->settings, EMQ_FENCE_REQUIRED,
-                         emq_deadline_in(client->settings.options.connect_timeout_ms),
+    return emq_handshake(&client->connection, &client->settings, EMQ_FENCE_REQUIRED, deadline,
                          &client->error);
+}
+
+static int run_handshake(emq_client *client) {
+    return emq_client_connect(client, emq_deadline_in(client->settings.options.connect_timeout_ms));
+}
+
+int emq_client_new(emq_client **out, const emq_client_options *options) {
+    emq_client *client = calloc(1, sizeof(*client));
+    if (client == NULL) {
+        return EMQ_ENOMEM;
+    }
+    int result = emq_settings_init(&client->settings, options);
+    if (result != EMQ_OK) {
+        free(client);
+        return result;
+    }
+    *out = client;
+    return EMQ_OK;
 }
 
 int emq_client_open(emq_client **out, const emq_client_options *options) {
@@ -26,11 +43,8 @@ int emq_client_open(emq_client **out, const emq_client_options *options) {
         return EMQ_EINVAL;
     }
     *out = NULL;
-    emq_client *client = calloc(1, sizeof(*client));
-    if (client == NULL) {
-        return EMQ_ENOMEM;
-    }
-    int result = emq_settings_init(&client->settings, options);
+    emq_client *client = NULL;
+    int result = emq_client_new(&client, options);
     if (result == EMQ_OK) {
         result = run_handshake(client);
     }

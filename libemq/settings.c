@@ -7,7 +7,6 @@
 
 #include "dial.h"
 
-#define OPTIONS_SIZE_MAX 4096 /* no version's struct is that large: such a size was never set */
 #define DEFAULT_HOST "127.0.0.1"
 #define DEFAULT_PORT 6379
 #define DEFAULT_CLIENT_NAME "libemq"
@@ -22,23 +21,23 @@ void emq_client_options_init(emq_client_options *options) {
 
 /* A caller built with older headers has fewer fields, and gets the defaults of the others. One
  * built with newer headers has more: they must be at their default, since they would go unheard. */
-static int read_options(emq_client_options *out, const emq_client_options *options) {
-    emq_client_options_init(out);
+int emq_options_read(void *out, size_t own, const void *options) {
     if (options == NULL) {
         return EMQ_OK;
     }
-    size_t size = options->size;
-    if (size < sizeof(options->size) || size > OPTIONS_SIZE_MAX) {
+    const unsigned char *bytes = options;
+    size_t size = 0;
+    memcpy(&size, options, sizeof(size));
+    if (size < sizeof(size) || size > EMQ_OPTIONS_SIZE_MAX) {
         return EMQ_EINVAL;
     }
-    const unsigned char *bytes = (const unsigned char *)options;
-    for (size_t i = sizeof(*out); i < size; i++) {
+    for (size_t i = own; i < size; i++) {
         if (bytes[i] != 0) {
             return EMQ_EINVAL;
         }
     }
-    memcpy(out, options, size < sizeof(*out) ? size : sizeof(*out));
-    out->size = sizeof(*out);
+    memcpy(out, options, size < own ? size : own);
+    memcpy(out, &own, sizeof(own));
     return EMQ_OK;
 }
 
@@ -96,7 +95,8 @@ static int keep(char **copy, const char **option) {
 int emq_settings_init(emq_settings *settings, const emq_client_options *options) {
     memset(settings, 0, sizeof(*settings));
     emq_client_options *o = &settings->options;
-    int result = read_options(o, options);
+    emq_client_options_init(o);
+    int result = emq_options_read(o, sizeof(*o), options);
     if (result != EMQ_OK) {
         return result;
     }

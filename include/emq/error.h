@@ -61,6 +61,7 @@ typedef enum emq_class {
     EMQ_RESULT(EBUSY, -30, RETRYABLE, "the server is busy with a script")                          \
     EMQ_RESULT(EWRITEPAUSED, -31, RETRYABLE, "writes are paused on the server")                    \
     EMQ_RESULT(EUNBLOCKED, -32, RETRYABLE, "the blocked call was ended by the server")             \
+    EMQ_RESULT(EPOOLTIMEOUT, -35, RETRYABLE, "no client of the pool became free in time")          \
     EMQ_RESULT(ETIMEOUT, -40, UNKNOWN, "no answer within the deadline; it may have been done")     \
     EMQ_RESULT(ECONNLOST, -41, UNKNOWN, "the connection was lost; it may have been done")          \
     EMQ_RESULT(ESTALE, -50, STALE, "the lease is stale: another holder, or taken back")            \
