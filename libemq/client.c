@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "decode.h"
 #include "handshake.h"
@@ -14,8 +15,15 @@
 /* How often a fresh id is minted before a call gives up. */
 #define MINTS_MAX 8
 
+int emq_client_check_process(emq_client *client) {
+    return client->owner == getpid() ? EMQ_OK : emq_fail_plain(&client->error, EMQ_EFORKED);
+}
+
 int emq_client_connect(emq_client *client, emq_deadline deadline) {
     emq_text_clear(&client->error);
+    if (emq_client_check_process(client) != EMQ_OK) {
+        return EMQ_EFORKED;
+    }
     return emq_handshake(&client->connection, &client->settings, EMQ_FENCE_REQUIRED, deadline,
                          &client->error);
 }
@@ -34,6 +42,7 @@ int emq_client_new(emq_client **out, const emq_client_options *options) {
         free(client);
         return result;
     }
+    client->owner = getpid();
     *out = client;
     return EMQ_OK;
 }
@@ -70,7 +79,7 @@ void emq_client_close(emq_client *client) {
 }
 
 int emq_client_is_open(const emq_client *client) {
-    return client != NULL && client->connection.context != NULL;
+    return client != NULL && client->connection.context != NULL && client->owner == getpid();
 }
 
 const char *emq_client_get_error(const emq_client *client) {
@@ -79,6 +88,9 @@ const char *emq_client_get_error(const emq_client *client) {
 
 int emq_client_exchange(emq_client *client, const emq_line *line, redisReply **reply,
                         emq_deadline deadline) {
+    if (emq_client_check_process(client) != EMQ_OK) {
+        return EMQ_EFORKED;
+    }
     return emq_connection_exchange(&client->connection, line, 1, reply, deadline, &client->error);
 }
 
@@ -160,6 +172,9 @@ int emq_enqueue(emq_id *id, emq_client *client, const char *queue, const void *p
     int is_fresh = is_zeroed(id);
     if (result == EMQ_OK && !is_fresh) {
         result = emq_line_enqueue(&client->line, queue, id, p, n);
+    }
+    if (result == EMQ_OK) {
+        result = emq_client_check_process(client);
     }
     if (result == EMQ_OK && !emq_client_is_open(client)) {
         result = EMQ_ECLOSED;

@@ -4,11 +4,13 @@
 #define EMQ_LIBEMQ_CLIENT_H
 
 #include <emq/client.h>
+#include <sys/types.h>
 
 #include "connection.h"
 #include "settings.h"
 
 struct emq_client {
+    pid_t owner; /* the process that opened it; a child has no part in its connection */
     emq_settings settings;
     emq_connection connection;
     emq_line line; /* kept, so that a call allocates no line of its own */
@@ -20,6 +22,9 @@ int emq_client_new(emq_client **out, const emq_client_options *options);
 
 /* Runs the whole connect path under a deadline of the caller's. */
 int emq_client_connect(emq_client *client, emq_deadline deadline);
+
+/* EMQ_EFORKED in a forked child, else EMQ_OK. */
+int emq_client_check_process(emq_client *client);
 
 /* Sends one line under the deadline of a call; on success the reply is the caller's. */
 int emq_client_exchange(emq_client *client, const emq_line *line, redisReply **reply,

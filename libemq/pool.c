@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client.h"
 
@@ -39,6 +40,7 @@ typedef struct waiter {
 } waiter;
 
 struct emq_pool {
+    pid_t owner; /* in a child of it the mutex may be locked for ever: nothing is touched there */
     pthread_mutex_t mutex;
     emq_settings settings; /* of the clients */
     emq_pool_options options;
@@ -100,12 +102,17 @@ int emq_pool_open(emq_pool **out, const emq_client_options *client,
         free(pool);
         return EMQ_ENOMEM;
     }
+    pool->owner = getpid();
     pool->options = own;
     pool->references = 1;
     pool->end = &pool->first;
     pool->stats.size = sizeof(pool->stats);
     *out = pool;
     return EMQ_OK;
+}
+
+static int is_forked(const emq_pool *pool) {
+    return pool->owner != getpid();
 }
 
 static void lock(emq_pool *pool) {
@@ -316,6 +323,9 @@ int emq_pool_acquire(emq_client **out, emq_pool *pool, uint32_t timeout_ms) {
     if (pool == NULL) {
         return EMQ_EINVAL;
     }
+    if (is_forked(pool)) {
+        return EMQ_EFORKED;
+    }
     emq_deadline deadline =
         emq_deadline_in(timeout_ms != 0 ? timeout_ms : pool->options.checkout_timeout_ms);
     lock(pool);
@@ -346,6 +356,9 @@ int emq_pool_release(emq_pool *pool, emq_client *client) {
     emq_client *closed = NULL;
     if (pool == NULL || client == NULL) {
         return EMQ_EINVAL;
+    }
+    if (is_forked(pool)) {
+        return EMQ_EFORKED;
     }
     lock(pool);
     slot *s = find_out(pool, client);
@@ -401,14 +414,28 @@ static void close_and_drop(emq_pool *pool, uint32_t references) {
     unlock_and_drop(pool, references);
 }
 
+/* In a child the threads are gone that used the rest: what they were doing can't be known. */
+static void free_copy(emq_pool *pool) {
+    for (emq_client *idle = take_idle(pool); idle != NULL; idle = take_idle(pool)) {
+        emq_client_close(idle);
+    }
+    emq_settings_clear(&pool->settings);
+    free(pool);
+}
+
 void emq_pool_close(emq_pool *pool) {
-    if (pool != NULL) {
+    if (pool != NULL && !is_forked(pool)) {
         close_and_drop(pool, 0);
     }
 }
 
 void emq_pool_free(emq_pool *pool) {
-    if (pool != NULL) {
+    if (pool == NULL) {
+        return;
+    }
+    if (is_forked(pool)) {
+        free_copy(pool);
+    } else {
         close_and_drop(pool, 1);
     }
 }
@@ -426,6 +453,9 @@ int emq_pool_get_stats(emq_pool_stats *out, emq_pool *pool) {
         out->size > EMQ_OPTIONS_SIZE_MAX) {
         return EMQ_EINVAL;
     }
+    if (is_forked(pool)) {
+        return EMQ_EFORKED;
+    }
     size_t size = out->size;
     lock(pool);
     emq_pool_stats stats = pool->stats;
@@ -440,6 +470,9 @@ int emq_pool_get_stats(emq_pool_stats *out, emq_pool *pool) {
 int emq_pool_copy_error(char *error, size_t cap, emq_pool *pool) {
     if (error == NULL || cap == 0 || pool == NULL) {
         return EMQ_EINVAL;
+    }
+    if (is_forked(pool)) {
+        return EMQ_EFORKED;
     }
     lock(pool);
     (void)snprintf(error, cap, "%s", pool->error.bytes);

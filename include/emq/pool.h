@@ -7,6 +7,10 @@
  * Who waits is served in the order of arrival.
  *
  * Thread rule: every function here may be called by any thread at any time, until emq_pool_free.
+ *
+ * Fork rule: a pool belongs to the process that made it. In a forked child every call answers
+ * EMQ_EFORKED and emq_pool_close does nothing; emq_pool_free frees the child's copy, and the
+ * parent's connections go on.
  */
 #ifndef EMQ_POOL_H
 #define EMQ_POOL_H
@@ -72,9 +76,9 @@ EMQ_API int emq_pool_open(emq_pool **out, const emq_client_options *client,
  * @param pool       the pool.
  * @param timeout_ms how long at most, milliseconds; 0 means checkout_timeout_ms.
  * @return 0; EMQ_EINVAL; EMQ_EPOOLTIMEOUT (all clients stayed in use; nothing was sent);
- *         EMQ_ECLOSED (the pool is closed, or was while this call waited); what emq_client_open
- *         returns when connecting fails (the place is free again, and nothing goes back). The
- *         sentence is in emq_pool_copy_error. Since 0.1.0.
+ *         EMQ_ECLOSED (the pool is closed, or was while this call waited); EMQ_EFORKED; what
+ * emq_client_open returns when connecting fails (the place is free again, and nothing goes back).
+ * The sentence is in emq_pool_copy_error. Since 0.1.0.
  */
 EMQ_API int emq_pool_acquire(emq_client **out, emq_pool *pool, uint32_t timeout_ms);
 
@@ -85,7 +89,7 @@ EMQ_API int emq_pool_acquire(emq_client **out, emq_pool *pool, uint32_t timeout_
  * @param pool   the pool that it came from.
  * @param client the client.
  * @return 0; EMQ_EINVAL: NULL, a client of somewhere else, or one that was given back already and
- *         is not out again (nothing is done). Since 0.1.0.
+ *         is not out again (nothing is done); EMQ_EFORKED. Since 0.1.0.
  */
 EMQ_API int emq_pool_release(emq_pool *pool, emq_client *client);
 
@@ -101,7 +105,8 @@ EMQ_API void emq_pool_close(emq_pool *pool);
 /**
  * Closes the pool and frees it, and waits for nobody: the memory stays until the last client that
  * is in use was released, and the last call that had begun has ended. No new call may begin but
- * emq_pool_release.
+ * emq_pool_release. In a forked child it frees the pool and the clients that were idle; those that
+ * were out at the moment of the fork stay as they are.
  *
  * @param pool the pool, or NULL. Since 0.1.0.
  */
@@ -127,7 +132,7 @@ typedef struct emq_pool_stats {
  * @param out  the numbers; its size must be set. A larger struct of a later version is cleared
  *             behind what this version knows.
  * @param pool the pool.
- * @return 0; EMQ_EINVAL. Since 0.1.0.
+ * @return 0; EMQ_EINVAL; EMQ_EFORKED. Since 0.1.0.
  */
 EMQ_API int emq_pool_get_stats(emq_pool_stats *out, emq_pool *pool);
 
@@ -137,7 +142,7 @@ EMQ_API int emq_pool_get_stats(emq_pool_stats *out, emq_pool *pool);
  * @param error receives it, NUL-terminated and cut to cap - 1 bytes; "" when none has failed.
  * @param cap   bytes at error, 1 or more.
  * @param pool  the pool.
- * @return 0; EMQ_EINVAL. Since 0.1.0.
+ * @return 0; EMQ_EINVAL; EMQ_EFORKED. Since 0.1.0.
  */
 EMQ_API int emq_pool_copy_error(char *error, size_t cap, emq_pool *pool);
 
