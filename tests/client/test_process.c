@@ -131,7 +131,8 @@ static void a_closed_client_is_the_parents_too(void **state) {
     emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
     (void)state;
     options.port = closed_port(&reserved);
-    EXPECT_RESULT(client, emq_client_open(&client, &options), EMQ_ECONNECT);
+    int result = emq_client_open(&client, &options);
+    EXPECT_RESULT(client, result, EMQ_ECONNECT);
     run_child(use_closed_in_child, client);
     emq_client_close(client);
     (void)close(reserved);
@@ -306,7 +307,8 @@ static void a_failed_open_leaves_no_descriptor(void **state) {
     EXPECT_OPEN(&refused, EMQ_ECONNECT, NULL);
     EXPECT_OPEN(&silent, EMQ_ECONNTIMEOUT, NULL);
     EXPECT_OPEN(&nowhere, EMQ_ECONNECT, NULL);
-    EXPECT_RESULT(client, emq_client_open(&client, &refused), EMQ_ECONNECT);
+    int result = emq_client_open(&client, &refused);
+    EXPECT_RESULT(client, result, EMQ_ECONNECT);
     assert_int_equal(check_new_descriptors(noted, ""), 0); /* before the close, too */
     emq_client_close(client);
     (void)close(sockets[1]);
