@@ -3,13 +3,13 @@
 #include "client.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "decode.h"
 #include "handshake.h"
 #include "line.h"
+#include "memory.h"
 #include "wire.h"
 
 /* How often a fresh id is minted before a call gives up. */
@@ -33,13 +33,13 @@ static int run_handshake(emq_client *client) {
 }
 
 int emq_client_new(emq_client **out, const emq_client_options *options) {
-    emq_client *client = calloc(1, sizeof(*client));
+    emq_client *client = emq_calloc(1, sizeof(*client));
     if (client == NULL) {
         return EMQ_ENOMEM;
     }
     int result = emq_settings_init(&client->settings, options);
     if (result != EMQ_OK) {
-        free(client);
+        emq_free(client);
         return result;
     }
     client->owner = getpid();
@@ -74,7 +74,7 @@ void emq_client_close(emq_client *client) {
         emq_connection_close(&client->connection);
         emq_line_clear(&client->line);
         emq_settings_clear(&client->settings);
-        free(client);
+        emq_free(client);
     }
 }
 
@@ -234,7 +234,9 @@ static int install(emq_connection *connection, const emq_settings *settings, emq
         return result;
     }
     result = emq_line_install(&line);
-    if (result == EMQ_OK) {
+    if (result != EMQ_OK) {
+        emq_fail_plain(text, result);
+    } else {
         result =
             emq_connection_exchange(connection, &line, 1, &reply,
                                     emq_deadline_in(settings->options.command_timeout_ms), text);

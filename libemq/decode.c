@@ -2,11 +2,11 @@
 /* Decoding the verbs' replies. The connect path's are in decode_connect.c. */
 #include "decode.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "decode_common.h"
 #include "job.h"
+#include "memory.h"
 #include "result.h"
 
 int emq_decode_error(const redisReply *reply, emq_text *error) {
@@ -68,12 +68,12 @@ static int is_job(const redisReply *reply) {
 
 static int take_job(emq_job **out, const char *queue, redisReply *reply, emq_text *error) {
     const redisReply *id = reply->element[0];
-    emq_job *job = calloc(1, sizeof(*job));
+    emq_job *job = emq_calloc(1, sizeof(*job));
     if (job == NULL) {
         return emq_fail_plain(error, EMQ_ENOMEM);
     }
     if (emq_id_parse(&job->lease.id, id->str, id->len) != EMQ_OK) {
-        free(job);
+        emq_free(job);
         return emq_fail(error, EMQ_EPROTOCOL, "EMQ.CLAIM gave an id that is no branded id: %.*s",
                         emq_quote_length(id->len), id->str);
     }

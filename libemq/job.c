@@ -2,7 +2,7 @@
 /* A claimed job: what it tells, and its end. */
 #include "job.h"
 
-#include <stdlib.h>
+#include "memory.h"
 
 const emq_lease *emq_job_get_lease(const emq_job *job) {
     return job == NULL ? NULL : &job->lease;
@@ -23,6 +23,6 @@ int64_t emq_job_get_attempts(const emq_job *job) {
 void emq_job_free(emq_job *job) {
     if (job != NULL) {
         freeReplyObject(job->payload);
-        free(job);
+        emq_free(job);
     }
 }

@@ -6,9 +6,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "memory.h"
 
 #include "client.h"
 
@@ -88,18 +89,18 @@ int emq_pool_open(emq_pool **out, const emq_client_options *client,
     if (result != EMQ_OK) {
         return result;
     }
-    emq_pool *pool = calloc(1, sizeof(*pool) + own.max_clients * sizeof(pool->slots[0]));
+    emq_pool *pool = emq_calloc(1, sizeof(*pool) + own.max_clients * sizeof(pool->slots[0]));
     if (pool == NULL) {
         return EMQ_ENOMEM;
     }
     result = emq_settings_init(&pool->settings, client);
     if (result != EMQ_OK) {
-        free(pool);
+        emq_free(pool);
         return result;
     }
     if (pthread_mutex_init(&pool->mutex, NULL) != 0) {
         emq_settings_clear(&pool->settings);
-        free(pool);
+        emq_free(pool);
         return EMQ_ENOMEM;
     }
     pool->owner = getpid();
@@ -131,7 +132,7 @@ static void unlock_and_drop(emq_pool *pool, uint32_t references) {
     if (is_last) {
         (void)pthread_mutex_destroy(&pool->mutex);
         emq_settings_clear(&pool->settings);
-        free(pool);
+        emq_free(pool);
     }
 }
 
@@ -420,7 +421,7 @@ static void free_copy(emq_pool *pool) {
         emq_client_close(idle);
     }
     emq_settings_clear(&pool->settings);
-    free(pool);
+    emq_free(pool);
 }
 
 void emq_pool_close(emq_pool *pool) {

@@ -10,9 +10,10 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#include "memory.h"
 
 #define SERVICE_MAX 8
 
@@ -36,7 +37,7 @@ static int look_up(struct addrinfo **out, const char *host, const char *service,
 
 static lookup *lookup_new(const char *host, const char *service) {
     size_t length = strlen(host);
-    lookup *l = calloc(1, sizeof(*l) + length + 1);
+    lookup *l = emq_calloc(1, sizeof(*l) + length + 1);
     if (l == NULL) {
         return NULL;
     }
@@ -58,7 +59,7 @@ static void lookup_free(lookup *l) {
     }
     (void)pthread_cond_destroy(&l->answered);
     (void)pthread_mutex_destroy(&l->mutex);
-    free(l);
+    emq_free(l);
 }
 
 static void lookup_release(lookup *l) {

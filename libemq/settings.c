@@ -2,10 +2,10 @@
 /* Options: defaults, checks, and structs of an older or newer size. */
 #include "settings.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "dial.h"
+#include "memory.h"
 
 #define DEFAULT_HOST "127.0.0.1"
 #define DEFAULT_PORT 6379
@@ -85,7 +85,7 @@ static void fill_defaults(emq_client_options *o) {
 /* Makes the option point to a copy of its own; returns 0 when there is no memory. */
 static int keep(char **copy, const char **option) {
     if (*option != NULL) {
-        *copy = strdup(*option);
+        *copy = emq_strdup(*option);
         *option = *copy;
         return *copy != NULL;
     }
@@ -117,10 +117,10 @@ void emq_settings_clear(emq_settings *settings) {
     if (settings->password != NULL) {
         explicit_bzero(settings->password, strlen(settings->password));
     }
-    free(settings->host);
-    free(settings->unix_path);
-    free(settings->username);
-    free(settings->password);
-    free(settings->client_name);
+    emq_free(settings->host);
+    emq_free(settings->unix_path);
+    emq_free(settings->username);
+    emq_free(settings->password);
+    emq_free(settings->client_name);
     memset(settings, 0, sizeof(*settings));
 }

@@ -22,6 +22,7 @@
 #include <emq/job.h>
 #include <emq/keyspace.h>
 #include <emq/line.h>
+#include <emq/memory.h>
 #include <emq/pool.h>
 #include <emq/version.h>
 
