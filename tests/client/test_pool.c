@@ -600,7 +600,8 @@ static void a_silent_peer_keeps_nobody(void **state) {
     peer *p = peer_start(&script);
     emq_client_options options = options_for_peer(p);
     open_pool(&options, 1, 0);
-    expect_no_client(SHORT_MS, EMQ_ECONNTIMEOUT, "");
+    expect_no_client(SHORT_MS, EMQ_ECONNTIMEOUT,
+                     "connected, but the server did not answer in time");
     expect_counts(0, 0, 0);
     emq_pool_free(pool);
     options.connect_timeout_ms = SHORT_MS;
