@@ -16,7 +16,8 @@
 #define MINTS_MAX 8
 
 int emq_client_check_process(emq_client *client) {
-    return client->owner == getpid() ? EMQ_OK : emq_fail_plain(&client->error, EMQ_EFORKED);
+    return client->connection.owner == getpid() ? EMQ_OK
+                                                : emq_fail_plain(&client->error, EMQ_EFORKED);
 }
 
 int emq_client_connect(emq_client *client, emq_deadline deadline) {
@@ -42,7 +43,7 @@ int emq_client_new(emq_client **out, const emq_client_options *options) {
         emq_free(client);
         return result;
     }
-    client->owner = getpid();
+    client->connection.owner = getpid();
     *out = client;
     return EMQ_OK;
 }
@@ -79,7 +80,8 @@ void emq_client_close(emq_client *client) {
 }
 
 int emq_client_is_open(const emq_client *client) {
-    return client != NULL && client->connection.context != NULL && client->owner == getpid();
+    return client != NULL && client->connection.context != NULL &&
+           client->connection.owner == getpid();
 }
 
 const char *emq_client_get_error(const emq_client *client) {
@@ -88,9 +90,6 @@ const char *emq_client_get_error(const emq_client *client) {
 
 int emq_client_exchange(emq_client *client, const emq_line *line, redisReply **reply,
                         emq_deadline deadline) {
-    if (emq_client_check_process(client) != EMQ_OK) {
-        return EMQ_EFORKED;
-    }
     return emq_connection_exchange(&client->connection, line, 1, reply, deadline, &client->error);
 }
 

@@ -4,13 +4,11 @@
 #define EMQ_LIBEMQ_CLIENT_H
 
 #include <emq/client.h>
-#include <sys/types.h>
 
 #include "connection.h"
 #include "settings.h"
 
 struct emq_client {
-    pid_t owner; /* the process that opened it; a child has no part in its connection */
     emq_settings settings;
     emq_connection connection;
     emq_line line; /* kept, so that a call allocates no line of its own */

@@ -53,7 +53,7 @@ int emq_connection_open(emq_connection *connection, const emq_endpoint *endpoint
         return emq_fail_plain(error, EMQ_ENOMEM);
     }
     context->flags &= ~REDIS_BLOCK;
-    *connection = (emq_connection){.context = context, .is_fresh = 1};
+    *connection = (emq_connection){.context = context, .is_fresh = 1, .owner = getpid()};
     emq_limits_set(&connection->limits, context->reader);
     return EMQ_OK;
 }
@@ -280,6 +280,9 @@ int emq_connection_exchange(emq_connection *connection, const emq_line *lines, i
                   .error = error};
     for (int i = 0; i < count; i++) {
         replies[i] = NULL;
+    }
+    if (connection->owner != 0 && connection->owner != getpid()) {
+        return emq_fail_plain(error, EMQ_EFORKED); /* and not a byte, nor a close */
     }
     if (x.context == NULL) {
         return emq_fail_plain(error, EMQ_ECLOSED);

@@ -16,6 +16,7 @@
 #define DEFAULT_CLIENTS 8
 #define DEFAULT_CHECKOUT_MS 5000
 #define DEFAULT_IDLE_CHECK_MS 1000
+#define STATS_SIZE_MAX 4096 /* no version's struct is that large: such a size was never set */
 
 typedef enum slot_state {
     SLOT_EMPTY, /* no client */
@@ -62,8 +63,11 @@ void emq_pool_options_init(emq_pool_options *options) {
 
 static int read_options(emq_pool_options *out, const emq_pool_options *options) {
     emq_pool_options_init(out);
-    if (emq_options_read(out, sizeof(*out), options) != EMQ_OK || out->reserved != 0 ||
-        out->max_clients > EMQ_POOL_CLIENTS_MAX) {
+    if (options != NULL && emq_options_read(out, sizeof(*out), options, options->size) != EMQ_OK) {
+        return EMQ_EINVAL;
+    }
+    out->size = sizeof(*out);
+    if (out->reserved != 0 || out->max_clients > EMQ_POOL_CLIENTS_MAX) {
         return EMQ_EINVAL;
     }
     if (out->max_clients == 0) {
@@ -451,7 +455,7 @@ static uint32_t count_open(const emq_pool *pool) {
 
 int emq_pool_get_stats(emq_pool_stats *out, emq_pool *pool) {
     if (out == NULL || pool == NULL || out->size < sizeof(out->size) ||
-        out->size > EMQ_OPTIONS_SIZE_MAX) {
+        out->size > STATS_SIZE_MAX) {
         return EMQ_EINVAL;
     }
     if (is_forked(pool)) {

@@ -7,6 +7,7 @@
 #include "dial.h"
 #include "memory.h"
 
+#define OPTIONS_SIZE_MAX 4096 /* no version's struct is that large: such a size was never set */
 #define DEFAULT_HOST "127.0.0.1"
 #define DEFAULT_PORT 6379
 #define DEFAULT_CLIENT_NAME "libemq"
@@ -19,26 +20,26 @@ void emq_client_options_init(emq_client_options *options) {
     }
 }
 
-/* A caller built with older headers has fewer fields, and gets the defaults of the others. One
- * built with newer headers has more: they must be at their default, since they would go unheard. */
-int emq_options_read(void *out, size_t own, const void *options) {
-    if (options == NULL) {
-        return EMQ_OK;
-    }
-    const unsigned char *bytes = options;
-    size_t size = 0;
-    memcpy(&size, options, sizeof(size));
-    if (size < sizeof(size) || size > EMQ_OPTIONS_SIZE_MAX) {
+int emq_options_read(void *out, size_t out_size, const void *options, size_t size) {
+    if (size < sizeof(size) || size > OPTIONS_SIZE_MAX) {
         return EMQ_EINVAL;
     }
-    for (size_t i = own; i < size; i++) {
+    const unsigned char *bytes = options;
+    for (size_t i = out_size; i < size; i++) {
         if (bytes[i] != 0) {
             return EMQ_EINVAL;
         }
     }
-    memcpy(out, options, size < own ? size : own);
-    memcpy(out, &own, sizeof(own));
+    memcpy(out, options, size < out_size ? size : out_size);
     return EMQ_OK;
+}
+
+static int read_options(emq_client_options *out, const emq_client_options *options) {
+    emq_client_options_init(out);
+    int result =
+        options == NULL ? EMQ_OK : emq_options_read(out, sizeof(*out), options, options->size);
+    out->size = sizeof(*out);
+    return result;
 }
 
 /* What CLIENT SETNAME takes. */
@@ -95,8 +96,7 @@ static int keep(char **copy, const char **option) {
 int emq_settings_init(emq_settings *settings, const emq_client_options *options) {
     memset(settings, 0, sizeof(*settings));
     emq_client_options *o = &settings->options;
-    emq_client_options_init(o);
-    int result = emq_options_read(o, sizeof(*o), options);
+    int result = read_options(o, options);
     if (result != EMQ_OK) {
         return result;
     }

@@ -14,15 +14,13 @@ typedef struct emq_settings {
     char *client_name;
 } emq_settings;
 
-/* No version's struct is that large: such a size was never set. */
-#define EMQ_OPTIONS_SIZE_MAX 4096
-
-/* Copies options of any version over `out`, which holds the defaults and has `own` bytes; both
- * begin with their size. NULL means all defaults. 0 or EMQ_EINVAL. */
-int emq_options_read(void *out, size_t own, const void *options);
-
 /* 0; EMQ_EINVAL; EMQ_ENOMEM. On an error there is nothing to free. */
 int emq_settings_init(emq_settings *settings, const emq_client_options *options);
+
+/* Reads an options struct of `size` bytes into one that holds the defaults. A caller built with
+ * older headers has fewer fields, and gets the defaults of the others. One built with newer headers
+ * has more: they must be at their default, since they would go unheard. 0; EMQ_EINVAL. */
+int emq_options_read(void *out, size_t out_size, const void *options, size_t size);
 
 void emq_settings_clear(emq_settings *settings);
 
