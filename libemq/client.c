@@ -4,19 +4,46 @@
 
 #include <emq/verbs.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "decode.h"
 #include "handshake.h"
 #include "line.h"
+#include "memory.h"
 #include "wire.h"
 
-static int run_handshake(emq_client *client) {
+int emq_client_check_process(emq_client *client) {
+    return client->connection.owner == getpid() ? EMQ_OK
+                                                : emq_text_fail_plain(&client->error, EMQ_EFORKED);
+}
+
+int emq_client_connect(emq_client *client, emq_deadline deadline) {
     emq_text_clear(&client->error);
-    return emq_handshake(&client->connection, &client->settings, EMQ_FENCE_REQUIRED,
-                         emq_deadline_in(client->settings.options.connect_timeout_ms),
+    if (emq_client_check_process(client) != EMQ_OK) {
+        return EMQ_EFORKED;
+    }
+    return emq_handshake(&client->connection, &client->settings, EMQ_FENCE_REQUIRED, deadline,
                          &client->error);
+}
+
+static int run_handshake(emq_client *client) {
+    return emq_client_connect(client, emq_deadline_in(client->settings.options.connect_timeout_ms));
+}
+
+int emq_client_new(emq_client **out, const emq_client_options *options) {
+    emq_client *client = emq_calloc(1, sizeof(*client));
+    if (client == NULL) {
+        return EMQ_ENOMEM;
+    }
+    int result = emq_settings_init(&client->settings, options);
+    if (result != EMQ_OK) {
+        emq_free(client);
+        return result;
+    }
+    client->connection.owner = getpid();
+    *out = client;
+    return EMQ_OK;
 }
 
 int emq_client_open(emq_client **out, const emq_client_options *options) {
@@ -24,11 +51,8 @@ int emq_client_open(emq_client **out, const emq_client_options *options) {
         return EMQ_EINVAL;
     }
     *out = NULL;
-    emq_client *client = calloc(1, sizeof(*client));
-    if (client == NULL) {
-        return EMQ_ENOMEM;
-    }
-    int result = emq_settings_init(&client->settings, options);
+    emq_client *client = NULL;
+    int result = emq_client_new(&client, options);
     if (result == EMQ_OK) {
         result = run_handshake(client);
     }
@@ -49,12 +73,13 @@ void emq_client_close(emq_client *client) {
         emq_connection_close(&client->connection);
         emq_line_clear(&client->line);
         emq_settings_clear(&client->settings);
-        free(client);
+        emq_free(client);
     }
 }
 
 int emq_client_is_open(const emq_client *client) {
-    return client != NULL && client->connection.context != NULL;
+    return client != NULL && client->connection.context != NULL &&
+           client->connection.owner == getpid();
 }
 
 const char *emq_client_get_error(const emq_client *client) {
@@ -172,6 +197,9 @@ static int admit(emq_id *id, emq_client *client, const char *queue, const void *
     if (result == EMQ_OK && !is_fresh) {
         result = build_admission(client, queue, id, p, n, when);
     }
+    if (result == EMQ_OK) {
+        result = emq_client_check_process(client);
+    }
     if (result == EMQ_OK && !emq_client_is_open(client)) {
         result = EMQ_ECLOSED;
     }
@@ -233,7 +261,9 @@ static int install(emq_connection *connection, const emq_settings *settings, emq
         return result;
     }
     result = emq_line_install(&line);
-    if (result == EMQ_OK) {
+    if (result != EMQ_OK) {
+        emq_text_fail_plain(text, result);
+    } else {
         result =
             emq_connection_exchange(connection, &line, 1, &reply,
                                     emq_deadline_in(settings->options.command_timeout_ms), text);

@@ -16,6 +16,15 @@ struct emq_client {
     emq_text error;
 };
 
+/* A client that is not connected yet: 0; EMQ_EINVAL; EMQ_ENOMEM. */
+int emq_client_new(emq_client **out, const emq_client_options *options);
+
+/* Runs the whole connect path under a deadline of the caller's. */
+int emq_client_connect(emq_client *client, emq_deadline deadline);
+
+/* EMQ_EFORKED in a forked child, else EMQ_OK. */
+int emq_client_check_process(emq_client *client);
+
 /* Sends one line under the deadline of a call; on success the reply is the caller's. */
 int emq_client_exchange(emq_client *client, const emq_line *line, redisReply **reply,
                         emq_deadline deadline);

@@ -55,7 +55,7 @@ int emq_connection_open(emq_connection *connection, const emq_endpoint *endpoint
         return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
     context->flags &= ~REDIS_BLOCK;
-    *connection = (emq_connection){.context = context, .is_fresh = 1};
+    *connection = (emq_connection){.context = context, .is_fresh = 1, .owner = getpid()};
     emq_limits_set(&connection->limits, context->reader);
     return EMQ_OK;
 }
@@ -297,6 +297,11 @@ static int run_exchange(emq_connection *connection, exchange *x, emq_deadline de
     return result == EMQ_OK ? converse(x, deadline) : result;
 }
 
+/* A connection that was opened before a fork is the parent's: not a byte of it, nor a close. */
+static int is_anothers(const emq_connection *connection) {
+    return connection->owner != 0 && connection->owner != getpid();
+}
+
 int emq_connection_exchange(emq_connection *connection, const emq_line *lines, int count,
                             redisReply **replies, emq_deadline deadline, emq_text *error) {
     exchange x = {.context = connection->context,
@@ -305,6 +310,12 @@ int emq_connection_exchange(emq_connection *connection, const emq_line *lines, i
                   .count = count,
                   .is_first = connection->is_fresh,
                   .error = error};
+    for (int i = 0; i < count; i++) {
+        replies[i] = NULL;
+    }
+    if (is_anothers(connection)) {
+        return emq_text_fail_plain(error, EMQ_EFORKED);
+    }
     if (x.context == NULL) {
         return emq_text_fail_plain(error, EMQ_ECLOSED);
     }
@@ -336,6 +347,9 @@ int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
                   .error = error};
     batch->received = 0;
     batch->sent = 0;
+    if (is_anothers(connection)) {
+        return emq_text_fail_plain(error, EMQ_EFORKED);
+    }
     if (x.context == NULL) {
         return emq_text_fail_plain(error, EMQ_ECLOSED);
     }

@@ -9,6 +9,7 @@
 
 #include <emq/line.h>
 #include <hiredis/hiredis.h>
+#include <sys/types.h>
 
 #include "deadline.h"
 #include "dial.h"
@@ -18,6 +19,7 @@
 typedef struct emq_connection {
     redisContext *context; /* NULL when closed */
     int is_fresh;          /* nothing was sent on it yet */
+    pid_t owner;           /* the process that opened it; a child has no part in it */
     emq_limits limits;     /* of the replies; must stay where it is while the context lives */
 } emq_connection;
 
@@ -29,9 +31,10 @@ int emq_connection_open(emq_connection *connection, const emq_endpoint *endpoint
  * them. The connection may be closed even then: when the server refused a line (an error reply)
  * before it was sent to its end.
  *
- * EMQ_ECLOSED; EMQ_ECONNECT (lost before the lines were sent whole: nothing was done, when there is
- * one line); EMQ_ECONNLOST (lost behind that); EMQ_ETIMEOUT; EMQ_EPROTOCOL; EMQ_ETOOBIG;
- * EMQ_ENOMEM; what the server's text says when it turns a fresh connection away. */
+ * EMQ_ECLOSED; EMQ_EFORKED (in a child of its process); EMQ_ECONNECT (lost before the lines were
+ * sent whole: nothing was done, when there is one line); EMQ_ECONNLOST (lost behind that);
+ * EMQ_ETIMEOUT; EMQ_EPROTOCOL; EMQ_ETOOBIG; EMQ_ENOMEM; what the server's text says when it turns a
+ * fresh connection away. */
 int emq_connection_exchange(emq_connection *connection, const emq_line *lines, int count,
                             redisReply **replies, emq_deadline deadline, emq_text *error);
 

@@ -2,12 +2,12 @@
 /* Decoding the verbs' replies: a table of what each verb may answer, and a reader for each shape.
  */
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "decode.h"
 #include "decode_common.h"
 #include "job.h"
+#include "memory.h"
 #include "wire.h"
 
 typedef enum answer_shape {
@@ -179,7 +179,7 @@ static int decode_job(emq_outcome *out, const emq_question *question, redisReply
     if (!has_branded_id(reply)) {
         return fail_malformed(reply, error);
     }
-    emq_job *job = malloc(sizeof(*job));
+    emq_job *job = emq_malloc(sizeof(*job));
     if (job == NULL) {
         return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
@@ -213,7 +213,7 @@ static int decode_jobs(emq_outcome *out, const emq_question *question, redisRepl
     if (branded == 0) {
         return malformed == NULL ? EMQ_EMPTY : fail_malformed(malformed, error);
     }
-    emq_jobs *jobs = malloc(sizeof(*jobs) + branded * sizeof(jobs->jobs[0]));
+    emq_jobs *jobs = emq_malloc(sizeof(*jobs) + branded * sizeof(jobs->jobs[0]));
     if (jobs == NULL) {
         return emq_text_fail_plain(error, EMQ_ENOMEM);
     }

@@ -2,9 +2,9 @@
 /* Lines as bytes. */
 #include "encode.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "wire.h"
 
 #define FRAME_MAX (EMQ_DECIMAL_MAX + 5) /* a sign, a number, and two ends of line */
@@ -46,7 +46,7 @@ static int reserve(emq_buffer *buffer, size_t n) {
     while (capacity < buffer->length + n) {
         capacity *= 2;
     }
-    char *bytes = realloc(buffer->bytes, capacity);
+    char *bytes = emq_realloc(buffer->bytes, capacity);
     if (bytes == NULL) {
         return EMQ_ENOMEM;
     }
@@ -82,6 +82,6 @@ int emq_buffer_append_line(emq_buffer *buffer, const emq_line *line) {
 }
 
 void emq_buffer_clear(emq_buffer *buffer) {
-    free(buffer->bytes);
+    emq_free(buffer->bytes);
     *buffer = (emq_buffer){NULL, 0, 0};
 }

@@ -78,6 +78,23 @@ static int ask(emq_connection *connection, const emq_client_options *options, em
     return result;
 }
 
+/* What is said on a connection that is there. */
+static int introduce(emq_connection *connection, const emq_client_options *options,
+                     emq_fence_rule fence, emq_deadline deadline, emq_text *error) {
+    int result = EMQ_OK;
+    if (options->password != NULL) {
+        result = authenticate(connection, options, deadline, error);
+    }
+    if (result == EMQ_OK) {
+        result = ask(connection, options, fence, deadline, error);
+    }
+    if (result == EMQ_ETIMEOUT) {
+        /* the transport can't know that nothing was done */
+        emq_text_fail(error, result, "connected, but the server did not answer in time");
+    }
+    return result;
+}
+
 /* On the connect path no job is at stake: what is an open question elsewhere is a plain "not
  * connected" here. */
 static int as_connect_result(int result) {
@@ -97,11 +114,8 @@ int emq_handshake(emq_connection *connection, const emq_settings *settings, emq_
     const emq_endpoint endpoint = {options->host, options->port, options->unix_path};
     emq_connection_close(connection);
     int result = emq_connection_open(connection, &endpoint, deadline, error);
-    if (result == EMQ_OK && options->password != NULL) {
-        result = authenticate(connection, options, deadline, error);
-    }
     if (result == EMQ_OK) {
-        result = ask(connection, options, fence, deadline, error);
+        result = introduce(connection, options, fence, deadline, error);
     }
     if (result != EMQ_OK) {
         emq_connection_close(connection);

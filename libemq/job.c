@@ -2,7 +2,7 @@
 /* Claimed jobs and lists of ids: what they tell, and their end. */
 #include "job.h"
 
-#include <stdlib.h>
+#include "memory.h"
 
 const emq_lease *emq_job_get_lease(const emq_job *job) {
     return job == NULL ? NULL : &job->lease;
@@ -23,7 +23,7 @@ int64_t emq_job_get_attempts(const emq_job *job) {
 void emq_job_free(emq_job *job) {
     if (job != NULL) {
         freeReplyObject(job->payload);
-        free(job);
+        emq_free(job);
     }
 }
 
@@ -43,7 +43,7 @@ void emq_jobs_free(emq_jobs *jobs) {
     for (size_t i = 0; i < emq_jobs_get_count(jobs); i++) {
         freeReplyObject(jobs->jobs[i].payload);
     }
-    free(jobs);
+    emq_free(jobs);
 }
 
 static const redisReply *inside(const emq_ids *ids) {

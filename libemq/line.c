@@ -2,10 +2,10 @@
 /* Encoding: the line of every verb, built from its row in the verb table. */
 #include "line.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "keys.h"
+#include "memory.h"
 #include "verbs.h"
 
 /* So many that no count of arguments overflows. */
@@ -68,7 +68,7 @@ static int prepare(line_writer *writer, emq_line *line, int argc, size_t text_si
     size_t size = vectors + text_size;
     line->argc = 0;
     if (size > line->memory_size) {
-        void *memory = realloc(line->memory, size);
+        void *memory = emq_realloc(line->memory, size);
         if (memory == NULL) {
             return EMQ_ENOMEM;
         }
@@ -605,7 +605,7 @@ int emq_line_version(emq_line *out) {
 
 void emq_line_clear(emq_line *line) {
     if (line != NULL) {
-        free(line->memory);
+        emq_free(line->memory);
         *line = (emq_line)EMQ_LINE_INIT;
     }
 }

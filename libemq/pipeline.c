@@ -2,12 +2,12 @@
 /* Pipelining: entries are encoded when they are added, sent in one go, and decoded by position. */
 #include <emq/pipeline.h>
 #include <emq/verbs.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "client.h"
 #include "encode.h"
 #include "line.h"
+#include "memory.h"
 
 #define ENTRIES_MIN 64
 
@@ -59,7 +59,7 @@ int emq_pipeline_new(emq_pipeline **out, emq_client *client) {
     if (client == NULL) {
         return EMQ_EINVAL;
     }
-    emq_pipeline *p = calloc(1, sizeof(*p));
+    emq_pipeline *p = emq_calloc(1, sizeof(*p));
     if (p == NULL) {
         return EMQ_ENOMEM;
     }
@@ -74,7 +74,7 @@ void emq_pipeline_clear(emq_pipeline *p) {
     }
     for (size_t i = 0; i < p->count; i++) {
         emq_outcome_clear(&p->entries[i].outcome);
-        free(p->entries[i].extension);
+        emq_free(p->entries[i].extension);
         freeReplyObject(p->replies[i]);
     }
     p->count = 0;
@@ -88,10 +88,10 @@ void emq_pipeline_free(emq_pipeline *p) {
         emq_pipeline_clear(p);
         emq_line_clear(&p->line);
         emq_buffer_clear(&p->buffer);
-        free(p->entries);
-        free(p->replies);
-        free(p->ends);
-        free(p);
+        emq_free(p->entries);
+        emq_free(p->replies);
+        emq_free(p->ends);
+        emq_free(p);
     }
 }
 
@@ -105,17 +105,17 @@ static int reserve(emq_pipeline *p) {
         return EMQ_OK;
     }
     size_t capacity = p->capacity == 0 ? ENTRIES_MIN : p->capacity * 2;
-    pipeline_entry *entries = realloc(p->entries, capacity * sizeof(*entries));
+    pipeline_entry *entries = emq_realloc(p->entries, capacity * sizeof(*entries));
     if (entries == NULL) {
         return EMQ_ENOMEM;
     }
     p->entries = entries;
-    redisReply **replies = realloc(p->replies, capacity * sizeof(redisReply *));
+    redisReply **replies = emq_realloc(p->replies, capacity * sizeof(redisReply *));
     if (replies == NULL) {
         return EMQ_ENOMEM;
     }
     p->replies = replies;
-    size_t *ends = realloc(p->ends, capacity * sizeof(*ends));
+    size_t *ends = emq_realloc(p->ends, capacity * sizeof(*ends));
     if (ends == NULL) {
         return EMQ_ENOMEM;
     }
@@ -280,7 +280,7 @@ int emq_pipeline_extends(emq_pipeline *p, const emq_lease *leases, size_t count,
     pipeline_entry entry = {.question = {.verb = EMQ_VERB_EXTENDS, .count = count}};
     int built = emq_line_extends(line_of(p), leases, count, lease_ms);
     if (built == EMQ_OK) {
-        entry.extension = malloc(sizeof(*entry.extension) + count * sizeof(*leases));
+        entry.extension = emq_malloc(sizeof(*entry.extension) + count * sizeof(*leases));
         built = entry.extension == NULL ? EMQ_ENOMEM : EMQ_OK;
     }
     if (built == EMQ_OK) {
@@ -288,7 +288,7 @@ int emq_pipeline_extends(emq_pipeline *p, const emq_lease *leases, size_t count,
     }
     int result = add(p, built, &entry);
     if (result != EMQ_OK) {
-        free(entry.extension);
+        emq_free(entry.extension);
     }
     return result;
 }

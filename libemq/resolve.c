@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names to addresses. getaddrinfo has no deadline and can't be interrupted, so a name is looked up
  * in a thread of its own. A caller who gives up leaves the look-up to that thread: whoever of the
- * two is the last to let go of it frees it, so a late answer touches nothing that is gone. */
+ * two is the last to let go of it frees it, so a late answer touches nothing that is gone. A silent
+ * name server would let such threads pile up, so that there is an end to their number. */
 #include "resolve.h"
 
 #include <emq/error.h>
@@ -10,17 +11,41 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#include "memory.h"
 
 #define SERVICE_MAX 8
+#define ABANDONED_MAX 16
+
+/* How many look-ups of this process nobody waits for, in the lower half; the upper half is the
+ * process, since a forked child has none of its parent's threads. */
+static _Atomic uint64_t abandoned;
+
+static uint32_t count_of(uint64_t value) {
+    return value >> 32 == (uint64_t)getpid() ? (uint32_t)value : 0;
+}
+
+static uint32_t count_abandoned(void) {
+    return count_of(atomic_load(&abandoned));
+}
+
+static void change_abandoned(int by) {
+    uint64_t value = atomic_load(&abandoned);
+    uint64_t next = 0;
+    do {
+        next = (uint64_t)getpid() << 32 | (count_of(value) + (uint32_t)by);
+    } while (!atomic_compare_exchange_weak(&abandoned, &value, next));
+}
 
 typedef struct lookup {
     atomic_int holders;
     pthread_mutex_t mutex;
     pthread_cond_t answered;
     int is_answered;
+    int is_abandoned;
     int code; /* of getaddrinfo */
     struct addrinfo *addresses;
     char service[SERVICE_MAX];
@@ -36,7 +61,7 @@ static int look_up(struct addrinfo **out, const char *host, const char *service,
 
 static lookup *lookup_new(const char *host, const char *service) {
     size_t length = strlen(host);
-    lookup *l = calloc(1, sizeof(*l) + length + 1);
+    lookup *l = emq_calloc(1, sizeof(*l) + length + 1);
     if (l == NULL) {
         return NULL;
     }
@@ -58,7 +83,7 @@ static void lookup_free(lookup *l) {
     }
     (void)pthread_cond_destroy(&l->answered);
     (void)pthread_mutex_destroy(&l->mutex);
-    free(l);
+    emq_free(l);
 }
 
 static void lookup_release(lookup *l) {
@@ -75,6 +100,9 @@ static void *run_lookup(void *data) {
     l->code = code;
     l->addresses = addresses;
     l->is_answered = 1;
+    if (l->is_abandoned) {
+        change_abandoned(-1);
+    }
     (void)pthread_cond_signal(&l->answered);
     (void)pthread_mutex_unlock(&l->mutex);
     lookup_release(l);
@@ -112,6 +140,9 @@ static int await_answer(lookup *l, int *code, struct addrinfo **addresses, emq_d
         *code = l->code;
         *addresses = l->addresses;
         l->addresses = NULL;
+    } else {
+        l->is_abandoned = 1;
+        change_abandoned(1);
     }
     (void)pthread_mutex_unlock(&l->mutex);
     return is_answered;
@@ -119,6 +150,11 @@ static int await_answer(lookup *l, int *code, struct addrinfo **addresses, emq_d
 
 static int resolve_name(int *code, struct addrinfo **out, const char *host, const char *service,
                         emq_deadline deadline, emq_text *error) {
+    if (count_abandoned() >= ABANDONED_MAX) {
+        return emq_text_fail(error, EMQ_ERESOLVE,
+                             "%s was not looked up: the name server owes %d answers already", host,
+                             ABANDONED_MAX);
+    }
     lookup *l = lookup_new(host, service);
     if (l == NULL) {
         return emq_text_fail_plain(error, EMQ_ENOMEM);

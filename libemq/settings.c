@@ -2,10 +2,10 @@
 /* Options: defaults, checks, and structs of an older or newer size. */
 #include "settings.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "dial.h"
+#include "memory.h"
 
 #define OPTIONS_SIZE_MAX 4096 /* no version's struct is that large: such a size was never set */
 #define DEFAULT_HOST "127.0.0.1"
@@ -20,26 +20,26 @@ void emq_client_options_init(emq_client_options *options) {
     }
 }
 
-/* A caller built with older headers has fewer fields, and gets the defaults of the others. One
- * built with newer headers has more: they must be at their default, since they would go unheard. */
-static int read_options(emq_client_options *out, const emq_client_options *options) {
-    emq_client_options_init(out);
-    if (options == NULL) {
-        return EMQ_OK;
-    }
-    size_t size = options->size;
-    if (size < sizeof(options->size) || size > OPTIONS_SIZE_MAX) {
+int emq_options_read(void *out, size_t out_size, const void *options, size_t size) {
+    if (size < sizeof(size) || size > OPTIONS_SIZE_MAX) {
         return EMQ_EINVAL;
     }
-    const unsigned char *bytes = (const unsigned char *)options;
-    for (size_t i = sizeof(*out); i < size; i++) {
+    const unsigned char *bytes = options;
+    for (size_t i = out_size; i < size; i++) {
         if (bytes[i] != 0) {
             return EMQ_EINVAL;
         }
     }
-    memcpy(out, options, size < sizeof(*out) ? size : sizeof(*out));
-    out->size = sizeof(*out);
+    memcpy(out, options, size < out_size ? size : out_size);
     return EMQ_OK;
+}
+
+static int read_options(emq_client_options *out, const emq_client_options *options) {
+    emq_client_options_init(out);
+    int result =
+        options == NULL ? EMQ_OK : emq_options_read(out, sizeof(*out), options, options->size);
+    out->size = sizeof(*out);
+    return result;
 }
 
 /* What CLIENT SETNAME takes. */
@@ -86,7 +86,7 @@ static void fill_defaults(emq_client_options *o) {
 /* Makes the option point to a copy of its own; returns 0 when there is no memory. */
 static int keep(char **copy, const char **option) {
     if (*option != NULL) {
-        *copy = strdup(*option);
+        *copy = emq_strdup(*option);
         *option = *copy;
         return *copy != NULL;
     }
@@ -117,10 +117,10 @@ void emq_settings_clear(emq_settings *settings) {
     if (settings->password != NULL) {
         explicit_bzero(settings->password, strlen(settings->password));
     }
-    free(settings->host);
-    free(settings->unix_path);
-    free(settings->username);
-    free(settings->password);
-    free(settings->client_name);
+    emq_free(settings->host);
+    emq_free(settings->unix_path);
+    emq_free(settings->username);
+    emq_free(settings->password);
+    emq_free(settings->client_name);
     memset(settings, 0, sizeof(*settings));
 }

@@ -7,6 +7,10 @@
  * closed for good and calls answer EMQ_ECLOSED until emq_client_reconnect.
  *
  * Thread rule: one client, one thread at a time.
+ *
+ * Fork rule: a client belongs to the process that opened it. In a forked child every call answers
+ * EMQ_EFORKED and touches nothing; emq_client_close frees the child's copy, and the parent's
+ * connection goes on.
  */
 #ifndef EMQ_CLIENT_H
 #define EMQ_CLIENT_H
@@ -73,19 +77,21 @@ EMQ_API int emq_client_open(emq_client **out, const emq_client_options *options)
  * Drops the connection, if there is one, and runs the whole connect path again.
  *
  * @param client the client.
- * @return as emq_client_open. Since 0.1.0.
+ * @return as emq_client_open; EMQ_EFORKED. Since 0.1.0.
  */
 EMQ_API int emq_client_reconnect(emq_client *client);
 
 /**
- * Closes the connection and frees the client.
+ * Closes the connection and frees the client. In a forked child it closes the child's descriptor
+ * and frees the child's memory, which the server and the parent do not notice; there, leave alone a
+ * client that another thread was using at the moment of the fork.
  *
  * @param client the client, or NULL. Since 0.1.0.
  */
 EMQ_API void emq_client_close(emq_client *client);
 
 /**
- * Tells whether the connection is open, as far as this process knows.
+ * Tells whether the connection is open, as far as this process knows; in a forked child it is not.
  *
  * @param client the client.
  * @return 1 or 0. Since 0.1.0.
@@ -112,9 +118,9 @@ EMQ_API const char *emq_client_get_error(const emq_client *client);
  * @param p      the payload, any bytes; may be NULL when n is 0.
  * @param n      its bytes, at most max_payload.
  * @return 0 admitted; EMQ_DUPLICATE (a job with this id exists; its first payload stays);
- *         EMQ_EINVAL; EMQ_EQUEUE; EMQ_EID_…; EMQ_EKIND; EMQ_ETOOBIG; EMQ_ECLOSED; EMQ_ECONNECT (the
- *         connection was lost before the request was sent whole: nothing was done); EMQ_ETIMEOUT
- *         and EMQ_ECONNLOST (it may have been admitted: repeat with the same id); the server's
+ *         EMQ_EINVAL; EMQ_EQUEUE; EMQ_EID_…; EMQ_EKIND; EMQ_ETOOBIG; EMQ_ECLOSED; EMQ_EFORKED;
+ * EMQ_ECONNECT (the connection was lost before the request was sent whole: nothing was done);
+ * EMQ_ETIMEOUT and EMQ_ECONNLOST (it may have been admitted: repeat with the same id); the server's
  *         refusals; EMQ_EPROTOCOL; EMQ_ENOMEM; EMQ_ESYSTEM. Since 0.1.0.
  */
 EMQ_API int emq_enqueue(emq_id *id, emq_client *client, const char *queue, const void *p, size_t n);
@@ -127,9 +133,9 @@ EMQ_API int emq_enqueue(emq_id *id, emq_client *client, const char *queue, const
  * @param queue    the queue name.
  * @param lease_ms how long the job is yours, by the server's clock, 1 to 2147483647 milliseconds.
  * @return 0; EMQ_EMPTY (nothing pending, or the queue is paused); EMQ_EINVAL; EMQ_EQUEUE;
- *         EMQ_ECLOSED; EMQ_ECONNECT (nothing was done, as for emq_enqueue); EMQ_ETIMEOUT and
- *         EMQ_ECONNLOST (a job may have been leased: a sweep brings it back after that lease); the
- *         server's refusals; EMQ_EPROTOCOL; EMQ_ENOMEM; EMQ_ESYSTEM. Since 0.1.0.
+ *         EMQ_ECLOSED; EMQ_EFORKED; EMQ_ECONNECT (nothing was done, as for emq_enqueue);
+ * EMQ_ETIMEOUT and EMQ_ECONNLOST (a job may have been leased: a sweep brings it back after that
+ * lease); the server's refusals; EMQ_EPROTOCOL; EMQ_ENOMEM; EMQ_ESYSTEM. Since 0.1.0.
  */
 EMQ_API int emq_claim(emq_job **out, emq_client *client, const char *queue, uint32_t lease_ms);
 
@@ -140,8 +146,8 @@ EMQ_API int emq_claim(emq_job **out, emq_client *client, const char *queue, uint
  * @param lease  the job's lease.
  * @return 0; EMQ_GONE (completed before, or removed); EMQ_ESTALE (another holder has it, or it was
  *         taken back: drop the result); EMQ_ELANE; EMQ_EFLOW; EMQ_EINVAL; EMQ_EQUEUE; EMQ_EID_…;
- *         EMQ_EKIND; EMQ_ECLOSED; EMQ_ECONNECT (nothing was done, as for emq_enqueue); EMQ_ETIMEOUT
- *         and EMQ_ECONNLOST (repeat it: EMQ_GONE then means that it was done); the server's
+ *         EMQ_EKIND; EMQ_ECLOSED; EMQ_EFORKED; EMQ_ECONNECT (nothing was done, as for emq_enqueue);
+ * EMQ_ETIMEOUT and EMQ_ECONNLOST (repeat it: EMQ_GONE then means that it was done); the server's
  *         refusals; EMQ_EPROTOCOL; EMQ_ENOMEM; EMQ_ESYSTEM. Since 0.1.0.
  */
 EMQ_API int emq_complete(emq_client *client, const emq_lease *lease);
@@ -170,8 +176,8 @@ typedef struct emq_reply emq_reply;
  * @param argc    number of arguments, the command's name included; 1 to 1048576.
  * @param argv    the arguments.
  * @param argvlen their lengths; NULL means that all are NUL-terminated.
- * @return 0; EMQ_EINVAL; EMQ_EFORBIDDEN; EMQ_ETOOBIG (more than 1 GiB); EMQ_ECLOSED; EMQ_ECONNECT
- *         (nothing was done, as for emq_enqueue); EMQ_ETIMEOUT; EMQ_ECONNLOST; an error of the
+ * @return 0; EMQ_EINVAL; EMQ_EFORBIDDEN; EMQ_ETOOBIG (more than 1 GiB); EMQ_ECLOSED; EMQ_EFORKED;
+ * EMQ_ECONNECT (nothing was done, as for emq_enqueue); EMQ_ETIMEOUT; EMQ_ECONNLOST; an error of the
  *         server by its class, its text in emq_client_get_error; EMQ_EPROTOCOL; EMQ_ENOMEM;
  *         EMQ_ESYSTEM. Since 0.1.0.
  */

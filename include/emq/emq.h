@@ -9,7 +9,8 @@
  *    borrowed and lives as long as the object that it came from.
  *  - A byte string is a pointer and a length; it may hold any byte, also NUL. Queue names are
  *    NUL-terminated.
- *  - A handle is used by one thread at a time; different handles are independent.
+ *  - A handle is used by one thread at a time; different handles are independent. An emq_pool is
+ *    for all threads.
  */
 #ifndef EMQ_EMQ_H
 #define EMQ_EMQ_H
@@ -21,7 +22,9 @@
 #include <emq/job.h>
 #include <emq/keyspace.h>
 #include <emq/line.h>
+#include <emq/memory.h>
 #include <emq/pipeline.h>
+#include <emq/pool.h>
 #include <emq/read.h>
 #include <emq/verbs.h>
 #include <emq/version.h>

@@ -49,6 +49,7 @@ typedef enum emq_class {
     EMQ_RESULT(ETOOBIG, -9, USAGE, "the payload is larger than max_payload")                       \
     EMQ_RESULT(EFORBIDDEN, -10, USAGE, "not sent: a script, MULTI, or it changes the connection")  \
     EMQ_RESULT(ECLOSED, -11, USAGE, "the connection is closed; reconnect first")                   \
+    EMQ_RESULT(EFORKED, -15, USAGE, "it belongs to the process that this one was forked from")     \
     EMQ_RESULT(ERESOLVE, -20, RETRYABLE, "the host name could not be resolved")                    \
     EMQ_RESULT(ECONNECT, -21, RETRYABLE, "the connection was refused or failed")                   \
     EMQ_RESULT(ECONNTIMEOUT, -22, RETRYABLE, "the server was not ready within connect_timeout_ms") \
@@ -63,6 +64,7 @@ typedef enum emq_class {
     EMQ_RESULT(EWRITEPAUSED, -31, RETRYABLE, "writes are paused on the server")                    \
     EMQ_RESULT(EUNBLOCKED, -32, RETRYABLE, "the blocked call was ended by the server")             \
     EMQ_RESULT(EOVERLOAD, -33, RETRYABLE, "too much is waiting to be sent")                        \
+    EMQ_RESULT(EPOOLTIMEOUT, -35, RETRYABLE, "no client of the pool became free in time")          \
     EMQ_RESULT(ETIMEOUT, -40, UNKNOWN, "no answer within the deadline; it may have been done")     \
     EMQ_RESULT(ECONNLOST, -41, UNKNOWN, "the connection was lost; it may have been done")          \
     EMQ_RESULT(ESTALE, -50, STALE, "the lease is stale: another holder, or taken back")            \

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -402,6 +403,56 @@ static void a_slow_resolver_keeps_nobody(void **state) {
     EXPECT_OPEN(&options, EMQ_OK, NULL);
 }
 
+static int is_open_again(void *data) {
+    emq_client *client = NULL;
+    int result = emq_client_open(&client, data);
+    emq_client_close(client);
+    return result == EMQ_OK;
+}
+
+#ifndef __SANITIZE_THREAD__ /* which lets no child of threads start threads */
+/* The threads are the parent's: a child may look up. */
+static void look_up_in_child(const emq_client_options *options) {
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        emq_client *client = NULL;
+        int result = emq_client_open(&client, options);
+        _exit(result == EMQ_OK ? 0 : 1);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+#endif
+
+/* Each call that gave up leaves a thread behind, until there are enough of them. */
+static void a_silent_name_server_does_not_pile_up_threads(void **state) {
+    const int most = 16;
+    emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
+    emq_client_options by_name = EMQ_CLIENT_OPTIONS_INIT;
+    (void)state;
+    by_name.host = "localhost";
+    by_name.port = (uint16_t)server.port;
+    by_name.connect_timeout_ms = LONG_MS;
+    options.host = "silent.test";
+    set_resolver(1, 1, (uint16_t)server.port, 0);
+    for (int i = 0; i < most; i++) {
+        options.connect_timeout_ms = 20;
+        EXPECT_OPEN(&options, EMQ_ECONNTIMEOUT, "resolving silent.test took too long");
+    }
+    options.connect_timeout_ms = LONG_MS;
+    EXPECT_OPEN(&options, EMQ_ERESOLVE, "owes 16 answers already");
+    EXPECT_OPEN(&by_name, EMQ_ERESOLVE, "localhost was not looked up");
+#ifndef __SANITIZE_THREAD__
+    look_up_in_child(&by_name);
+#endif
+    by_name.host = "127.0.0.1"; /* needs no look-up */
+    EXPECT_OPEN(&by_name, EMQ_OK, NULL);
+    set_resolver(0, 1, (uint16_t)server.port, 0);
+    wait_until("names are looked up again", is_open_again, &options);
+}
+
 static void each_address_is_tried(void **state) {
     int reserved = -1;
     int deaf[2];
@@ -463,6 +514,7 @@ int main(void) {
         cmocka_unit_test(an_unknown_name_is_refused),
         cmocka_unit_test(a_malformed_name_is_refused),
         cmocka_unit_test(a_slow_resolver_keeps_nobody),
+        cmocka_unit_test(a_silent_name_server_does_not_pile_up_threads),
         cmocka_unit_test(each_address_is_tried),
         cmocka_unit_test(reconnecting_runs_the_whole_path),
     };

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running out of memory: on each main path every allocation fails in turn, once and for good. Each
+ * time there is a clean answer, nothing is lost, and what is still there goes on working. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "command.h"
+#include "fixture.h"
+#include "memory.h"
+
+#define PATH_ALLOCATIONS_MAX 5000
+
+static test_server server;
+
+/* An allocator that counts, and fails when it is told to. */
+static atomic_long held;      /* allocations that are not freed */
+static atomic_long counted;   /* since arm() */
+static atomic_long fail_from; /* these of them fail; 0: none */
+static atomic_long fail_to;
+
+static int is_failing(void) {
+    long number = atomic_fetch_add(&counted, 1) + 1;
+    return number >= atomic_load(&fail_from) && number <= atomic_load(&fail_to);
+}
+
+static void *note(void *memory) {
+    if (memory != NULL) {
+        atomic_fetch_add(&held, 1);
+    }
+    return memory;
+}
+
+static void *count_malloc(size_t size) {
+    return is_failing() ? NULL : note(malloc(size));
+}
+
+static void *count_realloc(void *memory, size_t size) {
+    if (memory == NULL) {
+        return count_malloc(size);
+    }
+    return is_failing() ? NULL : realloc(memory, size);
+}
+
+static void count_free(void *memory) {
+    if (memory != NULL) {
+        atomic_fetch_sub(&held, 1);
+        free(memory);
+    }
+}
+
+static const emq_allocator counting = {sizeof(counting), count_malloc, NULL, count_realloc,
+                                       count_free};
+
+static void arm(long from, long to) {
+    atomic_store(&counted, 0);
+    atomic_store(&fail_to, 0);
+    atomic_store(&fail_from, from);
+    atomic_store(&fail_to, to);
+}
+
+static void disarm(void) {
+    atomic_store(&fail_to, 0);
+}
+
+static int start_server(void **state) {
+    (void)state;
+    server_start(&server, NULL);
+    run(server.admin, "ACL", "SETUSER", "tester", "on", ">password", "~*", "&*", "+@all", NULL);
+    return 0;
+}
+
+static int stop_server(void **state) {
+    (void)state;
+    server_stop(&server);
+    return 0;
+}
+
+static emq_client_options get_options(void) {
+    emq_client_options options = options_for_server(&server);
+    options.username = "tester";
+    options.password = "password";
+    return options;
+}
+
+static int is_clean(int result) {
+    return result == EMQ_OK || result == EMQ_ENOMEM;
+}
+
+static void expect_clean(const char *what, int result) {
+    if (!is_clean(result)) {
+        fail_msg("allocation %ld of %s: %s", atomic_load(&fail_from), what, emq_err_name(result));
+    }
+}
+
+static int is_all_free(void *data) {
+    return atomic_load(&held) == *(long *)data;
+}
+
+/* Runs a path with the first allocation failing, the second, and so on, until none fails any more.
+ * It answers the first result that is not 0. A look-up may let go of its memory a little later. */
+static void fail_each_in_turn(const char *what, int (*path)(void), int for_good) {
+    long k = 1;
+    for (;; k++) {
+        long before = atomic_load(&held);
+        arm(k, for_good ? PATH_ALLOCATIONS_MAX : k);
+        int result = path();
+        disarm();
+        expect_clean(what, result);
+        wait_until("everything is free", is_all_free, &before);
+        if (atomic_load(&counted) < k) {
+            assert_int_equal(result, EMQ_OK);
+            break;
+        }
+        assert_true(k < PATH_ALLOCATIONS_MAX);
+    }
+    assert_true(k > 1);
+    print_message("%s: %ld allocations\n", what, k - 1);
+}
+
+static void fail_each(const char *what, int (*path)(void)) {
+    fail_each_in_turn(what, path, 0);
+    fail_each_in_turn(what, path, 1);
+}
+
+static int open_and_close(const emq_client_options *options) {
+    emq_client *client = NULL;
+    int result = emq_client_open(&client, options);
+    assert_int_equal(client != NULL, result == EMQ_OK);
+    emq_client_close(client);
+    return result;
+}
+
+static int open_path(void) {
+    const emq_client_options options = get_options();
+    return open_and_close(&options);
+}
+
+static int open_by_name_path(void) {
+    emq_client_options options = get_options();
+    options.unix_path = NULL;
+    options.host = "localhost";
+    options.port = (uint16_t)server.port;
+    return open_and_close(&options);
+}
+
+static void opening_survives(void **state) {
+    (void)state;
+    fail_each("opening", open_path);
+    fail_each("opening by name", open_by_name_path);
+}
+
+static int install_path(void) {
+    const emq_client_options options = get_options();
+    char error[128];
+    int result = emq_install(&options, error, sizeof(error));
+    assert_int_equal(result < 0, error[0] != '\0');
+    return result == EMQ_DUPLICATE ? EMQ_OK : result;
+}
+
+static void installing_survives(void **state) {
+    (void)state;
+    fail_each("installing", install_path);
+}
+
+/* The verbs, on a client that is there already. What the failure closed is reconnected. */
+static emq_client *client;
+static emq_lease lease;
+
+static int enqueue(void) {
+    emq_id id = {{0}};
+    return emq_enqueue(&id, client, "q", "payload", 7);
+}
+
+static int claim(void) {
+    emq_job *job = NULL;
+    int result = emq_claim(&job, client, "q", 60000);
+    assert_int_equal(job != NULL, result == EMQ_OK);
+    emq_job_free(job);
+    return result;
+}
+
+/* One that is gone does as well. */
+static int complete(void) {
+    int result = emq_complete(client, &lease);
+    return result == EMQ_GONE ? EMQ_OK : result;
+}
+
+static int command_call(void) {
+    static const char *const words[] = {"COMMAND", "INFO", "GET", "SET"};
+    emq_reply *reply = NULL;
+    int result = emq_client_command(&reply, client, 4, words, NULL);
+    assert_int_equal(reply != NULL, result == EMQ_OK);
+    emq_reply_free(reply);
+    return result;
+}
+
+static int reconnect(void) {
+    return emq_client_reconnect(client);
+}
+
+/* A call with one allocation failing, behind a line that is new, so that its memory is needed, too.
+ */
+static void fail_each_call(const char *what, int (*body)(void)) {
+    const emq_client_options options = get_options();
+    long k = 1;
+    for (int is_done = 0; !is_done; k++) {
+        long before = atomic_load(&held);
+        client = open_client(&options);
+        arm(k, k);
+        int result = body();
+        disarm();
+        is_done = atomic_load(&counted) < k;
+        expect_clean(what, result);
+        assert_int_equal(result < 0, emq_client_get_error(client)[0] != '\0');
+        if (!emq_client_is_open(client)) {
+            assert_int_equal(result, EMQ_ENOMEM);
+            EXPECT_RESULT(client, emq_client_reconnect(client), EMQ_OK);
+        }
+        /* the same once more, now that there is memory */
+        assert_int_equal(body(), EMQ_OK);
+        emq_client_close(client);
+        wait_until("everything is free", is_all_free, &before);
+        assert_true(k < PATH_ALLOCATIONS_MAX);
+    }
+    assert_true(k > 2);
+    print_message("%s: %ld allocations\n", what, k - 2);
+}
+
+static void calls_survive(void **state) {
+    const emq_client_options options = get_options();
+    (void)state;
+    client = open_client(&options);
+    for (int i = 0; i < 500; i++) { /* so that no claim is without a job */
+        assert_int_equal(enqueue(), EMQ_OK);
+    }
+    emq_job *job = NULL;
+    assert_int_equal(emq_claim(&job, client, "q", 60000), EMQ_OK);
+    lease = *emq_job_get_lease(job);
+    emq_job_free(job);
+    emq_client_close(client);
+    fail_each_call("enqueue", enqueue);
+    fail_each_call("claim", claim);
+    fail_each_call("complete", complete);
+    fail_each_call("command", command_call);
+    fail_each_call("reconnect", reconnect);
+}
+
+/* Opens, acquires twice, uses, releases. A failed acquire takes no place. */
+static int pool_path(void) {
+    const emq_client_options options = get_options();
+    emq_pool *pool = NULL;
+    emq_client *got = NULL;
+    emq_pool_stats stats = EMQ_POOL_STATS_INIT;
+    emq_id id = {{0}};
+    int result = emq_pool_open(&pool, &options, NULL);
+    assert_int_equal(pool != NULL, result == EMQ_OK);
+    if (result != EMQ_OK) {
+        return result;
+    }
+    result = emq_pool_acquire(&got, pool, LONG_MS);
+    assert_int_equal(got != NULL, result == EMQ_OK);
+    if (result == EMQ_OK) {
+        result = emq_enqueue(&id, got, "pool", "p", 1);
+        assert_int_equal(emq_pool_release(pool, got), EMQ_OK);
+    }
+    assert_int_equal(emq_pool_get_stats(&stats, pool), EMQ_OK);
+    assert_int_equal(stats.in_use, 0);
+    disarm();
+    assert_int_equal(emq_pool_acquire(&got, pool, LONG_MS), EMQ_OK);
+    assert_int_equal(emq_pool_release(pool, got), EMQ_OK);
+    emq_pool_free(pool);
+    return result;
+}
+
+static void pools_survive(void **state) {
+    (void)state;
+    fail_each("the pool", pool_path);
+}
+
+static int line_path(void) {
+    emq_line line = EMQ_LINE_INIT;
+    int result = emq_line_claim(&line, "q", 1000);
+    emq_line_clear(&line);
+    return result;
+}
+
+static void lines_survive(void **state) {
+    (void)state;
+    fail_each("a line", line_path);
+}
+
+/* Without a calloc, that is made from the others. */
+static void cleared_memory_is_clear(void **state) {
+    long before = atomic_load(&held);
+    (void)state;
+    unsigned char *memory = emq_calloc(1000, 3);
+    for (int i = 0; i < 3000; i++) {
+        assert_int_equal(memory[i], 0);
+    }
+    assert_int_equal(atomic_load(&held), before + 1);
+    emq_free(memory);
+    assert_null(emq_calloc(SIZE_MAX / 2, 3));
+    assert_int_equal(atomic_load(&held), before);
+}
+
+static void the_allocator_is_set_once(void **state) {
+    (void)state;
+    assert_int_equal(emq_set_allocator(&counting), EMQ_EINVAL);
+}
+
+/* Before anything else, as a program would. */
+static int set_allocator(void) {
+    emq_allocator bad = counting;
+    int refused = emq_set_allocator(NULL) == EMQ_EINVAL;
+    bad.size = 0;
+    refused += emq_set_allocator(&bad) == EMQ_EINVAL;
+    bad = counting;
+    bad.malloc = NULL;
+    refused += emq_set_allocator(&bad) == EMQ_EINVAL;
+    bad = counting;
+    bad.realloc = NULL;
+    refused += emq_set_allocator(&bad) == EMQ_EINVAL;
+    bad = counting;
+    bad.free = NULL;
+    refused += emq_set_allocator(&bad) == EMQ_EINVAL;
+    return refused == 5 && emq_set_allocator(&counting) == EMQ_OK;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opening_survives),
+        cmocka_unit_test(installing_survives),
+        cmocka_unit_test(calls_survive),
+        cmocka_unit_test(pools_survive),
+        cmocka_unit_test(lines_survive),
+        cmocka_unit_test(cleared_memory_is_clear),
+        cmocka_unit_test(the_allocator_is_set_once),
+    };
+    if (!set_allocator()) {
+        (void)fputs("the allocator can't be set\n", stderr);
+        return 1;
+    }
+    return RUN_SERVER_TESTS("memory", tests, start_server, stop_server);
+}
