@@ -11,7 +11,7 @@
 #include "keys.h"
 #include "wire.h"
 
-#define MEGABYTE (1024U * 1024U)
+#define MEGABYTE ((size_t)1024 * 1024)
 #define WORD_SHOWN 120
 #define WORDS_SHOWN 40
 
@@ -21,7 +21,8 @@
 
 const char *fuzz_job(unsigned number) {
     static const char *const ids[FUZZ_JOBS] = {"JOB0KHTOWnGLu1", "JOB0KHTOWnGLu2", "JOB0KHTOWnGLu3",
-                                               "JOB0KHTOWnGLu4", "JOB0KHTOWnGLu5"};
+                                               "JOB0KHTOWnGLu4", "JOB0KHTOWnGLu5", "JOB0KHTOWnGLu6",
+                                               "JOB0KHTOWnGLu7"};
     return ids[number];
 }
 
@@ -73,7 +74,7 @@ static void add_record_id(generator *g, command *words) {
 
 static const char *pick_number(generator *g, emq_value_kind kind, char out[32]) {
     static const char *const leases[] = {"1", "1", "20", "60000", "60000", "2147483647"};
-    static const char *const times[] = {"0", "0", "1", "3600000", "315360000000"};
+    static const char *const times[] = {"0", "0", "0", "1", "1", "20", "3600000", "315360000000"};
     static const char *const limits[] = {"1", "2", "10", "10000"};
     switch (kind) {
     case EMQ_VALUE_LEASE_MS:
@@ -83,6 +84,9 @@ static const char *pick_number(generator *g, emq_value_kind kind, char out[32]) 
     case EMQ_VALUE_IN_MS:
     case EMQ_VALUE_DELAY_MS:
         return DRAW(&g->d, times);
+    case EMQ_VALUE_MAX_FAILURES:
+    case EMQ_VALUE_MAX_STALLED:
+        return draw_one_in(&g->d, 2) ? "1" : "3";
     case EMQ_VALUE_LIMIT:
         return DRAW(&g->d, limits);
     default:
@@ -97,7 +101,7 @@ static void add_text(generator *g, command *words) {
     command_add(words, DRAW(&g->d, texts));
 }
 
-/* A token that is known is mostly used up: the next claim gives another one. */
+/* A token that is known is used up sooner or later: the next claim gives another one. */
 static void add_token(generator *g, fuzz_line *line, const char *id) {
     static const char *const guesses[] = {"1", "1", "1", "1", "2", "2", "3", "0"};
     char text[32];
@@ -105,7 +109,7 @@ static void add_token(generator *g, fuzz_line *line, const char *id) {
     for (unsigned job = 0; job < FUZZ_JOBS; job++) {
         if (tokens[job] > 0 && strcmp(id, fuzz_job(job)) == 0 && !draw_one_in(&g->d, 8)) {
             command_add(&line->words, number_text(text, (unsigned long long)tokens[job]));
-            tokens[job] = draw_one_in(&g->d, 4) ? tokens[job] : 0;
+            tokens[job] = draw_one_in(&g->d, 2) ? tokens[job] : 0;
             return;
         }
     }
@@ -266,7 +270,8 @@ static int pick_word(generator *g, int from, int to) {
 }
 
 static char random_byte(generator *g) {
-    static const char odd[] = {'\0', '\r', '\n', '{', '}', ':', '\xff', '\x80', ' ', '*', '0', '%'};
+    static const char odd[] = {'\0',       '\r',       '\n', '{', '}', ':',
+                               (char)0xff, (char)0x80, ' ',  '*', '0', '%'};
     return draw_one_in(&g->d, 2) ? DRAW(&g->d, odd) : (char)draw_below(&g->d, 256);
 }
 
@@ -592,13 +597,15 @@ static void keep_in_bounds(fuzz_line *line) {
     }
 }
 
-/* Verbs without values have little to get wrong: they are called less often. */
+/* Verbs without values have little to get wrong, and verbs that touch no job stand for themselves:
+ * they are called less often, so that jobs get somewhere. */
 static int is_wanted(generator *g, const emq_verb *verb) {
     if (g->fence_is_away && draw_one_in(&g->d, 4)) {
         return verb->family == EMQ_FAMILY_ADMIN;
     }
     return !(g->is_calm && (verb->flags & EMQ_FLAG_DANGEROUS) != 0) &&
-           (verb->value_count > 0 || draw_one_in(&g->d, 3));
+           (verb->value_count > 0 || draw_one_in(&g->d, 2)) &&
+           (verb->family < EMQ_FAMILY_BUS || draw_one_in(&g->d, 3));
 }
 
 static emq_verb_symbol pick_verb(generator *g) {

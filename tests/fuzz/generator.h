@@ -17,7 +17,7 @@
 #define FUZZ_PLAIN "fuzz:"
 
 /* Names that calls and damages share. */
-#define FUZZ_JOBS 5
+#define FUZZ_JOBS 7
 #define FUZZ_NAMES 2
 const char *fuzz_job(unsigned number);  /* 0 to FUZZ_JOBS - 1 */
 const char *fuzz_name(unsigned number); /* of a lane, a stream or a dedup id */

@@ -464,19 +464,25 @@ static void run_damage(damage *d) {
     }
     read_measure(c, &last);
     if (d->expires) {
-        const struct timespec past = {0, 3 * 1000 * 1000};
+        const struct timespec past = {0, 3000000};
         (void)nanosleep(&past, NULL);
     }
     damage_free(d);
+}
+
+static void restore_fence(void) {
+    damage d;
+    fence_calls = 0;
+    now.fence_is_away = 0;
+    damage_restore_fence(&d);
+    run_damage(&d);
 }
 
 /* The fence is away for a few calls, now and then. */
 static void damage_something(void) {
     damage d;
     if (fence_calls > 0 && --fence_calls == 0) {
-        now.fence_is_away = 0;
-        damage_restore_fence(&d);
-        run_damage(&d);
+        restore_fence();
     } else if (fence_calls == 0 && draw_one_in(&now.d, 150)) {
         fence_calls = 4 + (int)draw_below(&now.d, 20);
         now.fence_is_away = 1;
@@ -613,6 +619,7 @@ static void run_round(unsigned long long seed, int calls) {
             check_clean_queue();
         }
     }
+    restore_fence();
     end_waiting();
     check_clean_queue();
 }
@@ -671,7 +678,7 @@ static void every_verb_was_called(void **state) {
                       accepted[i], refused[i], changed[i]);
         missing = was_called((emq_verb_symbol)i) ? missing : emq_verbs[i].name;
     }
-    if (missing != NULL && total_calls >= CALLS_DEFAULT) {
+    if (missing != NULL && total_calls >= 2ULL * CALLS_DEFAULT) {
         fail_msg("%s was hardly called", missing);
     }
 }
