@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "flaw.h"
 #include "keys.h"
 #include "wire.h"
 
@@ -191,13 +192,6 @@ static int pick_value_count(generator *g, const emq_verb *verb) {
     return draw_one_in(&g->d, 2) ? verb->least_values : verb->value_count;
 }
 
-/* Where values repeat, those of the last group come again. */
-static emq_value_kind kind_at(const emq_verb *verb, int index) {
-    int fixed = verb->value_count - verb->repeated;
-    return verb
-        ->values[index < verb->value_count ? index : fixed + (index - fixed) % verb->repeated];
-}
-
 /* A verb that needs a token rather takes a job whose token is known. */
 static const char *pick_job(generator *g, const fuzz_line *line) {
     unsigned job = draw_below(&g->d, FUZZ_JOBS);
@@ -218,7 +212,7 @@ static void make_right_line(generator *g, fuzz_line *line) {
     add_keys(g, line, id, name);
     int count = pick_value_count(g, verb);
     for (int i = 0; i < count; i++) {
-        add_value(g, line, kind_at(verb, i), id, name);
+        add_value(g, line, flaw_kind_at(verb, i), id, name);
         if (verb->repeated > 0) {
             id = pick_job(g, line);
         }

@@ -17,6 +17,7 @@
 
 #include "damage.h"
 #include "expect.h"
+#include "flaw.h"
 #include "generator.h"
 #include "invariants.h"
 #include "resp.h"
@@ -248,6 +249,30 @@ static void learn(const fuzz_line *line, const resp_reply *reply) {
     }
 }
 
+/* The words alone, or the fence, say that this call must be refused. */
+static const char *find_reason_to_refuse(const fuzz_line *line) {
+    const emq_verb *verb = &emq_verbs[line->symbol];
+    if (now.fence_is_away && emq_verb_counts_keys(verb) && verb->family != EMQ_FAMILY_ADMIN) {
+        return "the fence is wrong";
+    }
+    return find_flaw(verb, &line->words);
+}
+
+static void accept(const fuzz_line *line, const resp_reply *reply) {
+    const char *reason = find_reason_to_refuse(line);
+    if (reason != NULL) {
+        char *text = NULL;
+        append_text(&text, "a call was accepted although ");
+        append_text(&text, reason);
+        give_up_at(text, reply);
+    }
+    if (emq_verbs[line->symbol].family == EMQ_FAMILY_ADMIN) {
+        now.fence_is_away = 0; /* it has just been written */
+    }
+    accepted[line->symbol]++;
+    learn(line, reply);
+}
+
 static void judge(const step *s, const fuzz_line *line, const resp_reply *reply, outcome *out) {
     check_error(reply, s->road);
     if (resp_holds_error(reply)) {
@@ -258,8 +283,7 @@ static void judge(const step *s, const fuzz_line *line, const resp_reply *reply,
         refused[line->symbol]++;
     } else {
         out->accepted++;
-        accepted[line->symbol]++;
-        learn(line, reply);
+        accept(line, reply);
     }
 }
 
