@@ -2,7 +2,7 @@
 /* Draws one damage at a time. */
 #include "damage.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #include "generator.h"
 #include "wire.h"
@@ -200,14 +200,20 @@ void damage_queue(draw *d, damage *out) {
 
 void damage_fence(draw *d, damage *out) {
     static const char *const values[] = {"echomq:5.0.0", "", "echomq:6.0.0 ", "a\\x00\\x0d\\x0ab"};
+    char long_value[1024];
     *out = (damage){0};
-    switch (draw_below(d, 4)) {
+    switch (draw_below(d, 5)) {
     case 0:
     case 1:
         LINE(out, "DEL", EMQ_FENCE_KEY);
         break;
     case 2:
         make_any_type(d, out, EMQ_FENCE_KEY);
+        break;
+    case 3: /* longer than a refusal shows */
+        memset(long_value, '6', sizeof(long_value) - 1);
+        long_value[sizeof(long_value) - 1] = '\0';
+        LINE(out, "SET", EMQ_FENCE_KEY, long_value);
         break;
     default:
         LINE(out, "SET", EMQ_FENCE_KEY, DRAW(d, values));

@@ -85,6 +85,7 @@ static unsigned long long round_seed;
 static int round_calls;
 static char *history[HISTORY];
 static size_t history_count;
+static int is_lost; /* the server does not answer any more */
 
 static unsigned long long accepted[EMQ_VERBS];
 static unsigned long long refused[EMQ_VERBS];
@@ -130,6 +131,9 @@ static void give_up(const char *what, const char *got) {
             (void)fprintf(stderr, "  %s\n", text);
         }
     }
+    if (is_lost) {
+        print_log();
+    }
     fail_msg("seed %llu, call %d", round_seed, round_calls);
 }
 
@@ -140,7 +144,7 @@ static void give_up_at(const char *what, const resp_reply *reply) {
 static resp_reply *answer(resp *c) {
     resp_reply *reply = resp_read(c);
     if (reply == NULL) {
-        print_log();
+        is_lost = 1;
         give_up(c->trouble, NULL);
     }
     return reply;
@@ -186,7 +190,7 @@ static void read_measure(resp *c, measure *out) {
     (void)snprintf(out->digest, sizeof(out->digest), "%s", digest->text);
     out->offset = find_number(info, "\nmaster_repl_offset:");
     if (find_number(info, "\nemq_lost_effects:") != 0) {
-        give_up_at("an effect was lost", info);
+        give_up("an effect was lost", "INFO emq_lost_effects");
     }
     resp_free(digest);
     resp_free(info);
