@@ -231,6 +231,19 @@ static void replace_word(command *words, int at, const char *bytes, size_t n) {
     words->lengths[at] = n;
 }
 
+/* Puts bytes in place of `length` of those in a word. */
+static void splice(command *words, int at, size_t from, size_t length, const char *bytes,
+                   size_t n) {
+    size_t total = words->lengths[at] - length + n;
+    char *word = malloc(total + 1);
+    assert_non_null(word);
+    memcpy(word, words->argv[at], from);
+    memcpy(word + from, bytes, n);
+    memcpy(word + from + n, words->argv[at] + from + length, total - from - n);
+    replace_word(words, at, word, total);
+    free(word);
+}
+
 static void replace_text(command *words, int at, const char *text) {
     replace_word(words, at, text, strlen(text));
 }
@@ -258,15 +271,22 @@ static void remove_word(command *words, int at) {
     free(words->argv[words->argc]);
 }
 
+static int starts_with(const command *words, int at, const char *start) {
+    size_t length = strlen(start);
+    return words->lengths[at] >= length && memcmp(words->argv[at], start, length) == 0;
+}
+
 /* An index from `from` to `to` - 1, or -1. */
 static int pick_word(generator *g, int from, int to) {
     return to > from ? from + (int)draw_below(&g->d, (unsigned)(to - from)) : -1;
 }
 
 static char random_byte(generator *g) {
-    static const char odd[] = {'\0',       '\r',       '\n', '{', '}', ':',
-                               (char)0xff, (char)0x80, ' ',  '*', '0', '%'};
-    return draw_one_in(&g->d, 2) ? DRAW(&g->d, odd) : (char)draw_below(&g->d, 256);
+    static const char odd[] = "\r\n{}:\xff\x80 *0%"; /* and the NUL at its end */
+    if (draw_one_in(&g->d, 2)) {
+        return DRAW(&g->d, odd);
+    }
+    return (char)draw_below(&g->d, 256);
 }
 
 /* ---- what can be wrong ---- */
@@ -340,26 +360,15 @@ static void change_key(generator *g, fuzz_line *line) {
 static void change_queue(generator *g, fuzz_line *line) {
     static const char *const queues[] = {"", "emq", "a:b", "a\\x00b", "\\xff", "a}b", "{", "*"};
     const emq_verb *verb = &emq_verbs[line->symbol];
+    const size_t open = strlen("emq:{");
     char start[32];
-    int length = snprintf(start, sizeof(start), "emq:{%s}", line->queue);
+    (void)snprintf(start, sizeof(start), "emq:{%s}", line->queue);
     command queue = {0};
     command_add(&queue, DRAW(&g->d, queues));
     for (int i = line->first_key; emq_verb_counts_keys(verb) && i < line->keys_end; i++) {
-        command *words = &line->words;
-        size_t rest = words->lengths[i] - (size_t)length;
-        if (words->lengths[i] < (size_t)length ||
-            memcmp(words->argv[i], start, (size_t)length) != 0) {
-            continue;
+        if (starts_with(&line->words, i, start)) {
+            splice(&line->words, i, open, strlen(line->queue), queue.argv[0], queue.lengths[0]);
         }
-        size_t total = 5 + queue.lengths[0] + 1 + rest;
-        char *key = malloc(total);
-        assert_non_null(key);
-        memcpy(key, "emq:{", 5);
-        memcpy(key + 5, queue.argv[0], queue.lengths[0]);
-        key[5 + queue.lengths[0]] = '}';
-        memcpy(key + total - rest, words->argv[i] + length, rest);
-        replace_word(words, i, key, total);
-        free(key);
     }
     command_free(&queue);
 }
@@ -462,15 +471,7 @@ static void put_id(command *words, int at, const char *id, size_t n) {
         const char *text = fuzz_job(job);
         int found = find_bytes(words->argv[at], words->lengths[at], text);
         if (found >= 0) {
-            size_t before = (size_t)found;
-            size_t after = words->lengths[at] - before - strlen(text);
-            char *word = malloc(before + n + after + 1);
-            assert_non_null(word);
-            memcpy(word, words->argv[at], before);
-            memcpy(word + before, id, n);
-            memcpy(word + before + n, words->argv[at] + before + strlen(text), after);
-            replace_word(words, at, word, before + n + after);
-            free(word);
+            splice(words, at, (size_t)found, strlen(text), id, n);
             return;
         }
     }
@@ -496,14 +497,15 @@ static void change_id(generator *g, fuzz_line *line) {
                                       "JOB0KHTOWnGLu11",
                                       "JOB*"};
     command id = {0};
-    char long_id[130];
+    char filler[130];
     int is_half = draw_one_in(&g->d, 4);
     command_add(&id, DRAW(&g->d, ids));
     if (draw_one_in(&g->d, 6)) {
-        size_t length = 127 + draw_below(&g->d, 3);
-        memset(long_id, 'a', sizeof(long_id));
-        memcpy(long_id, EMQ_NAMESPACE_JOB, EMQ_NAMESPACE_LEN);
-        replace_word(&id, 0, long_id, length);
+        /* 127 to 129 bytes */
+        memset(filler, 'a', sizeof(filler));
+        command_free(&id);
+        command_add(&id, EMQ_NAMESPACE_JOB);
+        splice(&id, 0, EMQ_NAMESPACE_LEN, 0, filler, 124 + draw_below(&g->d, 3));
     }
     for (int i = line->first_key; i < line->words.argc; i++) {
         if (!is_half || draw_one_in(&g->d, 2)) {
@@ -562,11 +564,6 @@ static int number_in(const command *words, int at, int64_t min, int64_t max) {
            emq_decimal_parse(&number, words->argv[at], words->lengths[at], min, max);
 }
 
-static int starts_with(const command *words, int at, const char *start) {
-    size_t length = strlen(start);
-    return words->lengths[at] >= length && memcmp(words->argv[at], start, length) == 0;
-}
-
 /* A verb that takes any key could damage the clean queue or the fence, and nothing would be wrong
  * about it. A long wait would only cost time, and a far offset memory. */
 static void keep_in_bounds(fuzz_line *line) {
@@ -574,9 +571,7 @@ static void keep_in_bounds(fuzz_line *line) {
     command *words = &line->words;
     if (!emq_verb_counts_keys(verb) && words->argc > 1 && !starts_with(words, 1, FUZZ_PLAIN) &&
         !starts_with(words, 1, "emq:{" FUZZ_ROUGH "}:")) {
-        char key[sizeof(FUZZ_PLAIN) + 1] = FUZZ_PLAIN;
-        key[sizeof(FUZZ_PLAIN) - 1] = words->lengths[1] > 0 ? words->argv[1][0] : '\0';
-        replace_word(words, 1, key, sizeof(FUZZ_PLAIN));
+        splice(words, 1, 0, 0, FUZZ_PLAIN, strlen(FUZZ_PLAIN));
     }
     int values = 1 + verb->key_count + (emq_verb_counts_keys(verb) ? 1 : 0);
     int timeout = emq_verb_find_value(verb, EMQ_VALUE_TIMEOUT_MS);

@@ -129,13 +129,13 @@ static const redisReply *find_value(const redisReply *entry, emq_slice name) {
 /* ---- rows and sets ---- */
 
 static const struct {
-    emq_key_kind set;
     const char *state;
+    emq_key_kind set;
     int is_timed;
-} places[] = {{EMQ_KEY_PENDING, EMQ_STATE_PENDING, 0},
-              {EMQ_KEY_ACTIVE, EMQ_STATE_ACTIVE, 1},
-              {EMQ_KEY_SCHEDULE, EMQ_STATE_SCHEDULED, 1},
-              {EMQ_KEY_DEAD, EMQ_STATE_DEAD, 0}};
+} places[] = {{EMQ_STATE_PENDING, EMQ_KEY_PENDING, 0},
+              {EMQ_STATE_ACTIVE, EMQ_KEY_ACTIVE, 1},
+              {EMQ_STATE_SCHEDULED, EMQ_KEY_SCHEDULE, 1},
+              {EMQ_STATE_DEAD, EMQ_KEY_DEAD, 0}};
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
 

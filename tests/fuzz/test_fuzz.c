@@ -180,7 +180,7 @@ static void add_measure(resp *c) {
 static long long find_number(const resp_reply *info, const char *field) {
     const char *at = strstr(info->text, field);
     assert_non_null(at);
-    return atoll(at + strlen(field));
+    return strtoll(at + strlen(field), NULL, 10);
 }
 
 static void read_measure(resp *c, measure *out) {
@@ -525,12 +525,15 @@ static void damage_something(void) {
 
 /* ---- a client that waits ---- */
 
-static int is_blocked_or_answered(void *data) {
+static long get_info_number(const char *section, const char *field) {
     char text[32];
+    return strtol(get_info(text, sizeof(text), server.admin, section, field), NULL, 10);
+}
+
+static int is_blocked_or_answered(void *data) {
     struct pollfd end = {.fd = waiter.fd, .events = POLLIN};
     (void)data;
-    return poll(&end, 1, 0) > 0 ||
-           atoi(get_info(text, sizeof(text), server.admin, "clients", "blocked_clients")) > 0;
+    return poll(&end, 1, 0) > 0 || get_info_number("clients", "blocked_clients") > 0;
 }
 
 static void start_waiting(void) {
@@ -605,12 +608,9 @@ static void check_reload(void) {
 }
 
 static int is_rewritten(void *data) {
-    char text[32];
     (void)data;
-    return atoi(get_info(text, sizeof(text), server.admin, "persistence",
-                         "aof_rewrite_in_progress")) == 0 &&
-           atoi(get_info(text, sizeof(text), server.admin, "persistence",
-                         "aof_rewrite_scheduled")) == 0;
+    return get_info_number("persistence", "aof_rewrite_in_progress") == 0 &&
+           get_info_number("persistence", "aof_rewrite_scheduled") == 0;
 }
 
 /* A long run would read an ever longer file at each reload. */
