@@ -250,7 +250,10 @@ static int check_verb(emq_call *call) {
             return refuse_key(call, call->argv[2 + i]);
         }
     }
-    (void)ValkeyModule_ACLAddLogEntryByUserName(call->ctx, call->user_name, call->argv[0],
+    /* by its own name, as the server logs it, however the client spelled it */
+    ValkeyModuleString *verb =
+        ValkeyModule_CreateString(call->ctx, call->verb->name, strlen(call->verb->name));
+    (void)ValkeyModule_ACLAddLogEntryByUserName(call->ctx, call->user_name, verb,
                                                 VALKEYMODULE_ACL_LOG_CMD);
     (void)snprintf(refusal, sizeof(refusal),
                    "NOPERM User %.128s has no permissions to run the '%s' command",

@@ -581,6 +581,18 @@ static void a_verb_withdrawn_is_refused_at_the_wake(void **state) {
 }
 
 /* A pause or an empty set is no reason to keep a client whose right is gone: the wake says so. */
+/* The log has the verb by its own name, however the client spelled it. */
+static void a_verb_in_small_letters_is_logged_by_its_name(void **state) {
+    (void)state;
+    redisContext *tester = add_client_as("tester", WORKER);
+    BLOCK(tester, "emq.claims", "3", PENDING, ACTIVE, BASE, "60000", "1", "60000");
+    run(server.admin, "ACL", "SETUSER", "tester", "-emq.claims", NULL);
+    run(server.admin, "ACL", "LOG", "RESET", NULL);
+    EXPECT(client, "1", ENQUEUE(J1, "p"));
+    WAKES_WITH(tester, "-NOPERM User tester has no permissions to run the 'EMQ.CLAIMS' command");
+    expect_acl_log(1, "command", "EMQ.CLAIMS");
+}
+
 static void a_right_withdrawn_stands_in_front_of_the_pause(void **state) {
     (void)state;
     redisContext *tester = add_tester();
@@ -711,6 +723,7 @@ int main(void) {
         WAITING_TEST(a_key_withdrawn_is_refused_at_the_wake),
         WAITING_TEST(a_key_that_may_only_be_read_is_refused_at_the_wake),
         WAITING_TEST(a_verb_withdrawn_is_refused_at_the_wake),
+        WAITING_TEST(a_verb_in_small_letters_is_logged_by_its_name),
         WAITING_TEST(a_right_withdrawn_stands_in_front_of_the_pause),
         WAITING_TEST(a_deleted_user_takes_nothing),
         WAITING_TEST(full_memory_does_not_end_the_wait),
