@@ -9,6 +9,7 @@
 #include "decode.h"
 #include "handshake.h"
 #include "line.h"
+#include "url.h"
 #include "wire.h"
 
 /* How often a fresh id is minted before a call gives up. */
@@ -16,6 +17,10 @@
 
 static int run_handshake(emq_client *client) {
     emq_text_clear(&client->error);
+    if (client->settings.refusal != EMQ_OK) {
+        client->error = client->settings.refusal_text;
+        return client->settings.refusal;
+    }
     return emq_handshake(&client->connection, &client->settings, EMQ_FENCE_REQUIRED,
                          emq_deadline_in(client->settings.options.connect_timeout_ms),
                          &client->error);
@@ -31,14 +36,43 @@ int emq_client_open(emq_client **out, const emq_client_options *options) {
         return EMQ_ENOMEM;
     }
     int result = emq_settings_init(&client->settings, options);
-    if (result == EMQ_OK) {
+    if (result != EMQ_ENOMEM) {
         result = run_handshake(client);
     }
-    if (result == EMQ_EINVAL || result == EMQ_ENOMEM) {
+    if (result == EMQ_ENOMEM) {
         emq_client_close(client);
         return result;
     }
     *out = client;
+    return result;
+}
+
+/* Gives a closed client that only says why it was refused; *out stays NULL without memory. */
+static int give_refused(emq_client **out, int result, const emq_text *text) {
+    *out = NULL;
+    if (result == EMQ_ENOMEM) {
+        return result;
+    }
+    emq_client *client = calloc(1, sizeof(*client));
+    if (client == NULL) {
+        return EMQ_ENOMEM;
+    }
+    client->error = *text;
+    *out = client;
+    return emq_settings_refuse(&client->settings, result, text);
+}
+
+int emq_client_open_url(emq_client **out, const char *url) {
+    emq_url *parsed = NULL;
+    emq_text text;
+    if (out == NULL) {
+        return EMQ_EINVAL;
+    }
+    emq_text_clear(&text);
+    int result = emq_url_parse_text(&parsed, url, &text);
+    result = result == EMQ_OK ? emq_client_open(out, emq_url_get_options(parsed))
+                              : give_refused(out, result, &text);
+    emq_url_free(parsed);
     return result;
 }
 
@@ -232,7 +266,7 @@ int emq_install(const emq_client_options *options, char *error, size_t cap) {
         emq_connection_close(&connection);
         emq_settings_clear(&settings);
     } else {
-        emq_fail_plain(&text, result);
+        text = settings.refusal_text;
     }
     if (cap > 0) {
         (void)snprintf(error, cap, "%s", text.bytes);

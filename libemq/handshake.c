@@ -5,21 +5,22 @@
 
 #include "decode.h"
 #include "line.h"
+#include "secret.h"
 
 enum { STEP_SELECT, STEP_NAME, STEP_VERSION, STEP_FENCE, STEPS };
 
-static int authenticate(emq_connection *connection, const emq_client_options *options,
+static int authenticate(emq_connection *connection, const char *username, const char *password,
                         emq_deadline deadline, emq_text *error) {
     emq_line line = EMQ_LINE_INIT;
     redisReply *reply = NULL;
-    int result = emq_line_auth(&line, options->username, options->password);
+    int result = emq_line_auth(&line, username, password);
     if (result != EMQ_OK) {
         emq_fail_plain(error, result);
     } else {
         result = emq_connection_exchange(connection, &line, 1, &reply, deadline, error);
     }
     if (result == EMQ_OK) {
-        result = emq_decode_auth(reply, options->password, error);
+        result = emq_decode_auth(reply, password, error);
     }
     freeReplyObject(reply);
     emq_line_clear(&line);
@@ -95,11 +96,16 @@ int emq_handshake(emq_connection *connection, const emq_settings *settings, emq_
                   emq_deadline deadline, emq_text *error) {
     const emq_client_options *options = &settings->options;
     const emq_endpoint endpoint = {options->host, options->port, options->unix_path};
+    emq_secret secret;
     emq_connection_close(connection);
-    int result = emq_connection_open(connection, &endpoint, deadline, error);
-    if (result == EMQ_OK && options->password != NULL) {
-        result = authenticate(connection, options, deadline, error);
+    int result = emq_secret_load(&secret, options, error);
+    if (result == EMQ_OK) {
+        result = emq_connection_open(connection, &endpoint, deadline, error);
     }
+    if (result == EMQ_OK && secret.bytes != NULL) {
+        result = authenticate(connection, options->username, secret.bytes, deadline, error);
+    }
+    emq_secret_clear(&secret);
     if (result == EMQ_OK) {
         result = ask(connection, options, fence, deadline, error);
     }

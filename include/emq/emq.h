@@ -21,6 +21,7 @@
 #include <emq/job.h>
 #include <emq/keyspace.h>
 #include <emq/line.h>
+#include <emq/url.h>
 #include <emq/version.h>
 
 #endif

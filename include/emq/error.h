@@ -48,6 +48,7 @@ typedef enum emq_class {
     EMQ_RESULT(ETOOBIG, -9, USAGE, "the payload is larger than max_payload")                       \
     EMQ_RESULT(EFORBIDDEN, -10, USAGE, "not sent: a script, MULTI, or it changes the connection")  \
     EMQ_RESULT(ECLOSED, -11, USAGE, "the connection is closed; reconnect first")                   \
+    EMQ_RESULT(ENOTLS, -12, USAGE, "this libemq is built without TLS")                             \
     EMQ_RESULT(ERESOLVE, -20, RETRYABLE, "the host name could not be resolved")                    \
     EMQ_RESULT(ECONNECT, -21, RETRYABLE, "the connection was refused or failed")                   \
     EMQ_RESULT(ECONNTIMEOUT, -22, RETRYABLE, "the server was not ready within connect_timeout_ms") \
