@@ -102,6 +102,9 @@ int emq_handshake(emq_connection *connection, const emq_settings *settings, emq_
     if (result == EMQ_OK) {
         result = emq_connection_open(connection, &endpoint, deadline, error);
     }
+    if (result == EMQ_OK && options->tls != 0) {
+        result = emq_connection_start_tls(connection, options, deadline, error);
+    }
     if (result == EMQ_OK && secret.bytes != NULL) {
         result = authenticate(connection, options->username, secret.bytes, deadline, error);
     }

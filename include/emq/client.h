@@ -73,9 +73,9 @@ EMQ_API void emq_client_options_init(emq_client_options *options);
  *                emq_client_close; NULL only for EMQ_ENOMEM.
  * @param options how to reach the server; NULL means all defaults.
  * @return 0; EMQ_EINVAL (an option out of range, or a file or variable that it names can't be
- *         used: emq_client_get_error says which one); EMQ_ENOTLS; EMQ_ERESOLVE; EMQ_ECONNECT;
- * EMQ_ECONNTIMEOUT; EMQ_EAUTH; EMQ_EDATABASE; EMQ_EMODULE (no module, another wire or major);
- *         EMQ_ECAPABILITY (emq_client_get_error names the missing one); EMQ_EFENCE_ABSENT;
+ *         used: emq_client_get_error says which one); EMQ_ENOTLS; EMQ_ETLS; EMQ_ERESOLVE;
+ * EMQ_ECONNECT; EMQ_ECONNTIMEOUT; EMQ_EAUTH; EMQ_EDATABASE; EMQ_EMODULE (no module, another wire or
+ * major); EMQ_ECAPABILITY (emq_client_get_error names the missing one); EMQ_EFENCE_ABSENT;
  *         EMQ_EFENCE; EMQ_EWRONGTYPE (the fence is no string); EMQ_ENOPERM; EMQ_EPROTOCOL;
  *         EMQ_ELOADING, EMQ_EMASTERDOWN and the server's other refusals; EMQ_ENOMEM;
  *         EMQ_ESYSTEM. Since 0.1.0.

@@ -82,6 +82,7 @@ typedef enum emq_class {
     EMQ_RESULT(ELOCK, -73, SERVER, "the job is leased")                                            \
     EMQ_RESULT(ESERVER, -74, SERVER, "the server refused; see the server's own text")              \
     EMQ_RESULT(EDATABASE, -75, SERVER, "the database cannot be selected")                          \
+    EMQ_RESULT(ETLS, -79, SERVER, "TLS failed: not trusted, another name, or refused")             \
     EMQ_RESULT(EPROTOCOL, -80, PROTOCOL, "the peer's answer is not one that wire 6 allows")        \
     EMQ_RESULT(ENOMEM, -90, INTERNAL, "out of memory")                                             \
     EMQ_RESULT(ESYSTEM, -91, INTERNAL, "a system call failed")
