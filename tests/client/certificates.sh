@@ -38,4 +38,7 @@ sign server ca elsewhere 'subjectAltName=DNS:elsewhere.example' -days 30
 sign server ca expired 'subjectAltName=DNS:localhost,IP:127.0.0.1' -startdate 20200101000000Z -enddate 20200201000000Z
 sign client ca client 'extendedKeyUsage=clientAuth' -days 30
 sign client other-ca stranger 'extendedKeyUsage=clientAuth' -days 30
+mkdir hashed
+cp ca.crt hashed
+openssl rehash hashed
 openssl pkey -in client.key -aes128 -passout pass:word -out locked.key

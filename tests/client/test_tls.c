@@ -162,6 +162,19 @@ static void another_authority_is_not_trusted(void **state) {
     assert_int_equal(emq_err_class(EMQ_ETLS), EMQ_CLASS_SERVER);
 }
 
+static void authorities_come_from_a_folder_or_from_the_system(void **state) {
+    (void)state;
+    emq_client_options options = tls_options("localhost");
+    options.tls_ca_file = NULL;
+    options.tls_ca_dir = file("hashed");
+    EXPECT_OPEN(&options, EMQ_OK, NULL);
+    options.tls_ca_dir = NULL;
+    assert_int_equal(setenv("SSL_CERT_FILE", file("ca.crt"), 1), 0); /* OpenSSL's own */
+    EXPECT_OPEN(&options, EMQ_OK, NULL);
+    assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
+    EXPECT_OPEN(&options, EMQ_ETLS, "certificate in certificate chain");
+}
+
 static void another_name_is_not_accepted(void **state) {
     (void)state;
     show_certificate("elsewhere.crt");
@@ -320,6 +333,7 @@ int main(void) {
         cmocka_unit_test(a_password_goes_through),
         cmocka_unit_test(jobs_of_any_size_come_back_whole),
         cmocka_unit_test(another_authority_is_not_trusted),
+        cmocka_unit_test(authorities_come_from_a_folder_or_from_the_system),
         cmocka_unit_test(another_name_is_not_accepted),
         cmocka_unit_test(an_expired_certificate_is_not_accepted),
         cmocka_unit_test(insecure_takes_any_certificate),
