@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The synchronous client: one connection, opened only on a server that serves wire 6.
  *
- * Opening runs the whole connect path: resolve, connect, AUTH, SELECT, CLIENT SETNAME, EMQ.VERSION
- * (wire, module major, capabilities), GET {emq}:version. Each refusal is an error of its own. Every
- * call has one deadline that the peer can't stretch; after a timeout or a loss the connection is
- * closed for good and calls answer EMQ_ECLOSED until emq_client_reconnect.
+ * Opening runs the whole connect path: resolve, connect, TLS, AUTH, SELECT, CLIENT SETNAME,
+ * EMQ.VERSION (wire, module major, capabilities), GET {emq}:version. Each refusal is an error of
+ * its own. Every call has one deadline that the peer can't stretch; after a timeout or a loss the
+ * connection is closed for good and calls answer EMQ_ECLOSED until emq_client_reconnect.
  *
  * Thread rule: one client, one thread at a time.
  */

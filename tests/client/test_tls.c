@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -276,6 +277,38 @@ static void plain_words_to_a_tls_port_fail(void **state) {
     EXPECT_OPEN(&options, EMQ_ECONNECT, NULL);
 }
 
+/* Tells whether the first thing that a client says has this name in it, as servers that have
+ * several certificates need it. Nobody accepts the connection before the client has given up. */
+static int says_name(const char *host, const char *server_name, const char *name) {
+    char bytes[4096];
+    int reserved = -1;
+    emq_client_options options = tls_options(host);
+    options.port = closed_port(&reserved);
+    assert_int_equal(listen(reserved, 1), 0);
+    options.tls_server_name = server_name;
+    options.connect_timeout_ms = SHORT_MS;
+    EXPECT_OPEN(&options, EMQ_ECONNTIMEOUT, "handshake");
+    int accepted = accept(reserved, NULL, NULL);
+    assert_true(accepted >= 0);
+    ssize_t n = recv(accepted, bytes, sizeof(bytes), 0);
+    assert_true(n > 0);
+    (void)close(accepted);
+    (void)close(reserved);
+    for (size_t i = 0; i + strlen(name) <= (size_t)n; i++) {
+        if (memcmp(bytes + i, name, strlen(name)) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void the_server_is_told_which_name_is_meant(void **state) {
+    (void)state;
+    assert_true(says_name("127.0.0.1", "elsewhere.example", "elsewhere.example"));
+    assert_true(says_name("localhost", NULL, "localhost"));
+    assert_false(says_name("127.0.0.1", NULL, "127.0.0.1")); /* an address is no such name */
+}
+
 /* A peer that does this when it is connected to, and never sees a command: nothing falls back. */
 static void expect_peer(peer_step greeting, uint32_t timeout_ms, int want, const char *says) {
     const peer_script script = {.greeting = greeting};
@@ -342,6 +375,7 @@ int main(void) {
         cmocka_unit_test(files_that_cannot_be_used_are_named),
         cmocka_unit_test(a_plain_server_is_not_talked_to),
         cmocka_unit_test(plain_words_to_a_tls_port_fail),
+        cmocka_unit_test(the_server_is_told_which_name_is_meant),
         cmocka_unit_test(peers_without_tls_get_no_password),
         cmocka_unit_test(a_dripping_handshake_ends_at_the_deadline),
         cmocka_unit_test(a_lost_connection_is_told_and_kills_nobody),
