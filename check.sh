@@ -16,7 +16,7 @@ Configurations:
   asan      address and undefined-behaviour sanitizers, client and module, in a server that is built
             with both: all tests
   tsan      thread sanitizer: unit and client tests
-  hiredis1  the client with hiredis 1.x: client and install tests
+  hiredis1  the client with hiredis 1.x, with TLS: client and install tests
 
   --quick       gcc alone, without formatting and static analysis
   --only NAME   this configuration (may be repeated); clang, tsan and hiredis1 need gcc's module
@@ -116,7 +116,7 @@ for name in "${chosen[@]}"; do
     hiredis1)
         pkgconfig=$("$root/tools/get-hiredis.sh")
         PKG_CONFIG_PATH="$pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}" configure_and_build \
-            hiredis1 -DCMAKE_C_COMPILER=gcc -DEMQ_BUILD_MODULE=OFF \
+            hiredis1 -DCMAKE_C_COMPILER=gcc -DEMQ_BUILD_MODULE=OFF -DEMQ_WITH_TLS=ON \
             -DEMQ_TEST_MODULE="$build/gcc/module/emq.so" -DEMQ_TEST_PARTS="client;install" \
             -DCMAKE_BUILD_RPATH="$(dirname "$pkgconfig")"
         ;;

@@ -11,6 +11,7 @@
 #include "handshake.h"
 #include "line.h"
 #include "memory.h"
+#include "url.h"
 #include "wire.h"
 
 int emq_client_check_process(emq_client *client) {
@@ -23,6 +24,10 @@ int emq_client_connect(emq_client *client, emq_deadline deadline) {
     if (emq_client_check_process(client) != EMQ_OK) {
         return EMQ_EFORKED;
     }
+    if (client->settings.refusal != EMQ_OK) {
+        client->error = client->settings.refusal_text;
+        return client->settings.refusal;
+    }
     return emq_handshake(&client->connection, &client->settings, EMQ_FENCE_REQUIRED, deadline,
                          &client->error);
 }
@@ -31,19 +36,28 @@ static int run_handshake(emq_client *client) {
     return emq_client_connect(client, emq_deadline_in(client->settings.options.connect_timeout_ms));
 }
 
-int emq_client_new(emq_client **out, const emq_client_options *options) {
+/* A closed client of this process. */
+static emq_client *allocate(void) {
     emq_client *client = emq_calloc(1, sizeof(*client));
+    if (client != NULL) {
+        client->connection.owner = getpid();
+    }
+    return client;
+}
+
+int emq_client_new(emq_client **out, const emq_client_options *options) {
+    *out = NULL;
+    emq_client *client = allocate();
     if (client == NULL) {
         return EMQ_ENOMEM;
     }
     int result = emq_settings_init(&client->settings, options);
-    if (result != EMQ_OK) {
+    if (result == EMQ_ENOMEM) {
         emq_free(client);
         return result;
     }
-    client->connection.owner = getpid();
     *out = client;
-    return EMQ_OK;
+    return result;
 }
 
 int emq_client_open(emq_client **out, const emq_client_options *options) {
@@ -53,14 +67,43 @@ int emq_client_open(emq_client **out, const emq_client_options *options) {
     *out = NULL;
     emq_client *client = NULL;
     int result = emq_client_new(&client, options);
-    if (result == EMQ_OK) {
+    if (client != NULL) {
         result = run_handshake(client);
     }
-    if (result == EMQ_EINVAL || result == EMQ_ENOMEM) {
+    if (result == EMQ_ENOMEM) {
         emq_client_close(client);
         return result;
     }
     *out = client;
+    return result;
+}
+
+/* Gives a closed client that only says why it was refused; *out stays NULL without memory. */
+static int give_refused(emq_client **out, int result, const emq_text *text) {
+    *out = NULL;
+    if (result == EMQ_ENOMEM) {
+        return result;
+    }
+    emq_client *client = allocate();
+    if (client == NULL) {
+        return EMQ_ENOMEM;
+    }
+    client->error = *text;
+    *out = client;
+    return emq_settings_refuse(&client->settings, result, text);
+}
+
+int emq_client_open_url(emq_client **out, const char *url) {
+    emq_url *parsed = NULL;
+    emq_text text;
+    if (out == NULL) {
+        return EMQ_EINVAL;
+    }
+    emq_text_clear(&text);
+    int result = emq_url_parse_text(&parsed, url, &text);
+    result = result == EMQ_OK ? emq_client_open(out, emq_url_get_options(parsed))
+                              : give_refused(out, result, &text);
+    emq_url_free(parsed);
     return result;
 }
 
@@ -290,7 +333,7 @@ int emq_install(const emq_client_options *options, char *error, size_t cap) {
         emq_connection_close(&connection);
         emq_settings_clear(&settings);
     } else {
-        emq_text_fail_plain(&text, result);
+        text = settings.refusal_text;
     }
     if (cap > 0) {
         (void)snprintf(error, cap, "%s", text.bytes);

@@ -12,6 +12,7 @@
 
 #include "result.h"
 #include "sigpipe.h"
+#include "tls.h"
 
 /* hiredis counts the bytes of a command in an int. */
 #define REQUEST_MAX ((size_t)INT_MAX / 2)
@@ -24,6 +25,7 @@
 /* What goes on while an exchange lasts. */
 typedef struct exchange {
     redisContext *context;
+    struct ssl_st *ssl;
     const emq_line *lines; /* NULL when all is formatted from the start; then: */
     const size_t *ends;    /* where each command ends */
     redisReply **replies;
@@ -64,7 +66,37 @@ void emq_connection_close(emq_connection *connection) {
     if (connection->context != NULL) {
         redisFree(connection->context);
         connection->context = NULL;
+        connection->ssl = NULL;
     }
+}
+
+int emq_connection_start_tls(emq_connection *connection, const emq_client_options *options,
+                             emq_deadline deadline, emq_text *error) {
+    return emq_tls_start(&connection->ssl, connection->context, options, deadline, error);
+}
+
+/* hiredis' read; a TLS library may write in it. */
+static int read_some(const exchange *x) {
+    emq_sigpipe saved;
+    if (x->ssl == NULL) {
+        return redisBufferRead(x->context);
+    }
+    emq_tls_prepare();
+    emq_sigpipe_hold(&saved);
+    int result = REDIS_OK;
+    do {
+        result = redisBufferRead(x->context);
+    } while (result == REDIS_OK && emq_tls_has_pending(x->ssl));
+    emq_sigpipe_release(&saved, 1);
+    return result;
+}
+
+/* With TLS 1.3 a server refuses a client behind the handshake. EMQ_OK when it did not. */
+static int find_tls_refusal(const exchange *x) {
+    const char *alert = x->is_first && x->ssl != NULL ? emq_tls_get_alert(x->ssl) : NULL;
+    return alert == NULL ? EMQ_OK
+                         : emq_text_fail(x->error, EMQ_ETLS,
+                                         "the server refused with a TLS alert: %s", alert);
 }
 
 /* The failure that a server's error stands for which answers no request of ours. */
@@ -78,6 +110,10 @@ static int fail_lost(const exchange *x) {
     if (x->is_first && x->received == 1 && x->count > 1 &&
         x->replies[0]->type == REDIS_REPLY_ERROR) {
         return fail_turned_away(x, x->replies[0]);
+    }
+    int result = find_tls_refusal(x);
+    if (result != EMQ_OK) {
+        return result;
     }
     if (!x->is_sent) {
         return emq_text_fail(x->error, EMQ_ECONNECT,
@@ -114,7 +150,7 @@ static int is_early(const exchange *x, const redisReply *reply) {
 
 /* Reads what is there and takes the replies that are complete. */
 static int receive(exchange *x) {
-    if (redisBufferRead(x->context) != REDIS_OK) {
+    if (read_some(x) != REDIS_OK) {
         return fail_context(x);
     }
     while (x->received < x->count) {
@@ -162,9 +198,15 @@ static int check_quiet(const exchange *x) {
     if (ready < 0) {
         return emq_text_fail(x->error, EMQ_ESYSTEM, "poll failed (errno %d)", errno);
     }
-    if (redisBufferRead(x->context) != REDIS_OK) {
-        return emq_text_fail(x->error, EMQ_ECONNECT,
-                             "the connection was closed before anything was sent");
+    if (read_some(x) != REDIS_OK) {
+        int refusal = find_tls_refusal(x);
+        return refusal != EMQ_OK
+                   ? refusal
+                   : emq_text_fail(x->error, EMQ_ECONNECT,
+                                   "the connection was closed before anything was sent");
+    }
+    if (x->ssl != NULL && !has_unread_bytes(x->context)) {
+        return EMQ_OK; /* what came was TLS's own: session tickets, for one */
     }
     int result = x->is_first ? read_farewell(x) : EMQ_OK;
     if (result != EMQ_OK) {
@@ -233,6 +275,9 @@ static int send_some(exchange *x) {
     int result = fill(x);
     if (result != EMQ_OK) {
         return result;
+    }
+    if (x->ssl != NULL) {
+        emq_tls_prepare();
     }
     emq_sigpipe_hold(&saved);
     int failed = redisBufferWrite(x->context, &is_empty) != REDIS_OK;
@@ -305,6 +350,7 @@ static int is_anothers(const emq_connection *connection) {
 int emq_connection_exchange(emq_connection *connection, const emq_line *lines, int count,
                             redisReply **replies, emq_deadline deadline, emq_text *error) {
     exchange x = {.context = connection->context,
+                  .ssl = connection->ssl,
                   .lines = lines,
                   .replies = replies,
                   .count = count,

@@ -7,6 +7,7 @@
 #ifndef EMQ_LIBEMQ_CONNECTION_H
 #define EMQ_LIBEMQ_CONNECTION_H
 
+#include <emq/client.h>
 #include <emq/line.h>
 #include <hiredis/hiredis.h>
 #include <sys/types.h>
@@ -18,6 +19,7 @@
 
 typedef struct emq_connection {
     redisContext *context; /* NULL when closed */
+    struct ssl_st *ssl;    /* the context's own; NULL without TLS */
     int is_fresh;          /* nothing was sent on it yet */
     pid_t owner;           /* the process that opened it; a child has no part in it */
     emq_limits limits;     /* of the replies; must stay where it is while the context lives */
@@ -26,6 +28,10 @@ typedef struct emq_connection {
 /* 0; EMQ_ERESOLVE; EMQ_ECONNECT; EMQ_ETIMEOUT; EMQ_ENOMEM; EMQ_ESYSTEM. */
 int emq_connection_open(emq_connection *connection, const emq_endpoint *endpoint,
                         emq_deadline deadline, emq_text *error);
+
+/* Goes over to TLS, before anything else is sent; results as emq_tls_start. */
+int emq_connection_start_tls(emq_connection *connection, const emq_client_options *options,
+                             emq_deadline deadline, emq_text *error);
 
 /* Sends the lines and reads their replies; on success all of them are there, and the caller frees
  * them. The connection may be closed even then: when the server refused a line (an error reply)

@@ -5,21 +5,22 @@
 
 #include "decode.h"
 #include "line.h"
+#include "secret.h"
 
 enum { STEP_SELECT, STEP_NAME, STEP_VERSION, STEP_FENCE, STEPS };
 
-static int authenticate(emq_connection *connection, const emq_client_options *options,
+static int authenticate(emq_connection *connection, const char *username, const char *password,
                         emq_deadline deadline, emq_text *error) {
     emq_line line = EMQ_LINE_INIT;
     redisReply *reply = NULL;
-    int result = emq_line_auth(&line, options->username, options->password);
+    int result = emq_line_auth(&line, username, password);
     if (result != EMQ_OK) {
         emq_text_fail_plain(error, result);
     } else {
         result = emq_connection_exchange(connection, &line, 1, &reply, deadline, error);
     }
     if (result == EMQ_OK) {
-        result = emq_decode_auth(reply, options->password, error);
+        result = emq_decode_auth(reply, password, error);
     }
     freeReplyObject(reply);
     emq_line_clear(&line);
@@ -80,10 +81,11 @@ static int ask(emq_connection *connection, const emq_client_options *options, em
 
 /* What is said on a connection that is there. */
 static int introduce(emq_connection *connection, const emq_client_options *options,
-                     emq_fence_rule fence, emq_deadline deadline, emq_text *error) {
+                     const emq_secret *secret, emq_fence_rule fence, emq_deadline deadline,
+                     emq_text *error) {
     int result = EMQ_OK;
-    if (options->password != NULL) {
-        result = authenticate(connection, options, deadline, error);
+    if (secret->bytes != NULL) {
+        result = authenticate(connection, options->username, secret->bytes, deadline, error);
     }
     if (result == EMQ_OK) {
         result = ask(connection, options, fence, deadline, error);
@@ -112,11 +114,19 @@ int emq_handshake(emq_connection *connection, const emq_settings *settings, emq_
                   emq_deadline deadline, emq_text *error) {
     const emq_client_options *options = &settings->options;
     const emq_endpoint endpoint = {options->host, options->port, options->unix_path};
+    emq_secret secret;
     emq_connection_close(connection);
-    int result = emq_connection_open(connection, &endpoint, deadline, error);
+    int result = emq_secret_load(&secret, options, error);
     if (result == EMQ_OK) {
-        result = introduce(connection, options, fence, deadline, error);
+        result = emq_connection_open(connection, &endpoint, deadline, error);
     }
+    if (result == EMQ_OK && options->tls != 0) {
+        result = emq_connection_start_tls(connection, options, deadline, error);
+    }
+    if (result == EMQ_OK) {
+        result = introduce(connection, options, &secret, fence, deadline, error);
+    }
+    emq_secret_clear(&secret);
     if (result != EMQ_OK) {
         emq_connection_close(connection);
     }

@@ -6,6 +6,7 @@
 
 #include "dial.h"
 #include "memory.h"
+#include "tls.h"
 
 #define OPTIONS_SIZE_MAX 4096 /* no version's struct is that large: such a size was never set */
 #define DEFAULT_HOST "127.0.0.1"
@@ -52,20 +53,74 @@ static int client_name_valid(const char *name) {
     return 1;
 }
 
-static int options_valid(const emq_client_options *o) {
-    if (o->reserved != 0 || o->database < 0) {
-        return 0;
+/* The sentence names the option, and never its value: a password may stand in the wrong one. */
+static int check_address(const emq_client_options *o, emq_text *error) {
+    if (o->reserved != 0) {
+        return emq_text_fail(error, EMQ_EINVAL, "reserved is not 0");
+    }
+    if (o->database < 0) {
+        return emq_text_fail(error, EMQ_EINVAL, "database is below 0");
     }
     if (o->unix_path != NULL && !emq_unix_path_valid(o->unix_path)) {
-        return 0;
+        return emq_text_fail(error, EMQ_EINVAL,
+                             "unix_path is empty or longer than a socket's path");
     }
     if (o->host != NULL && o->host[0] == '\0') {
-        return 0;
+        return emq_text_fail(error, EMQ_EINVAL, "host is empty");
     }
-    if (o->username != NULL && o->password == NULL) {
-        return 0;
+    if (o->client_name != NULL && !client_name_valid(o->client_name)) {
+        return emq_text_fail(error, EMQ_EINVAL,
+                             "client_name has a space or a byte that is not ASCII");
     }
-    return o->client_name == NULL || client_name_valid(o->client_name);
+    return EMQ_OK;
+}
+
+static int check_password(const emq_client_options *o, emq_text *error) {
+    int sources = (o->password != NULL) + (o->password_file != NULL) + (o->password_env != NULL);
+    if (sources > 1) {
+        return emq_text_fail(error, EMQ_EINVAL,
+                             "more than one of password, password_file and password_env is set");
+    }
+    if (o->username != NULL && sources == 0) {
+        return emq_text_fail(error, EMQ_EINVAL, "username is set without a password");
+    }
+    if (o->password_file != NULL && o->password_file[0] == '\0') {
+        return emq_text_fail(error, EMQ_EINVAL, "password_file is empty");
+    }
+    if (o->password_env != NULL && o->password_env[0] == '\0') {
+        return emq_text_fail(error, EMQ_EINVAL, "password_env is empty");
+    }
+    return EMQ_OK;
+}
+
+/* An option of TLS without TLS would go unheard, and let a connection look safer than it is. */
+static int check_tls(const emq_client_options *o, emq_text *error) {
+    int wants_tls = o->tls_ca_file != NULL || o->tls_ca_dir != NULL || o->tls_cert_file != NULL ||
+                    o->tls_key_file != NULL || o->tls_server_name != NULL || o->tls_insecure != 0;
+    if ((o->tls != 0 && o->tls != 1) || (o->tls_insecure != 0 && o->tls_insecure != 1)) {
+        return emq_text_fail(error, EMQ_EINVAL, "tls or tls_insecure is neither 0 nor 1");
+    }
+    if (o->tls == 0 && wants_tls) {
+        return emq_text_fail(error, EMQ_EINVAL, "an option of TLS is set without tls");
+    }
+    if (o->tls != 0 && o->unix_path != NULL) {
+        return emq_text_fail(error, EMQ_EINVAL, "tls is set with unix_path");
+    }
+    if ((o->tls_cert_file == NULL) != (o->tls_key_file == NULL)) {
+        return emq_text_fail(error, EMQ_EINVAL, "of tls_cert_file and tls_key_file one is missing");
+    }
+    if (o->tls_server_name != NULL && o->tls_server_name[0] == '\0') {
+        return emq_text_fail(error, EMQ_EINVAL, "tls_server_name is empty");
+    }
+    return EMQ_OK;
+}
+
+int emq_options_check(const emq_client_options *options, emq_text *error) {
+    int result = check_address(options, error);
+    if (result == EMQ_OK) {
+        result = check_password(options, error);
+    }
+    return result == EMQ_OK ? check_tls(options, error) : result;
 }
 
 static void fill_defaults(emq_client_options *o) {
@@ -93,24 +148,48 @@ static int keep(char **copy, const char **option) {
     return 1;
 }
 
-int emq_settings_init(emq_settings *settings, const emq_client_options *options) {
-    memset(settings, 0, sizeof(*settings));
+static int keep_all(emq_settings *s, emq_client_options *o) {
+    return keep(&s->host, &o->host) && keep(&s->unix_path, &o->unix_path) &&
+           keep(&s->username, &o->username) && keep(&s->password, &o->password) &&
+           keep(&s->client_name, &o->client_name) && keep(&s->password_file, &o->password_file) &&
+           keep(&s->password_env, &o->password_env) && keep(&s->tls_ca_file, &o->tls_ca_file) &&
+           keep(&s->tls_ca_dir, &o->tls_ca_dir) && keep(&s->tls_cert_file, &o->tls_cert_file) &&
+           keep(&s->tls_key_file, &o->tls_key_file) &&
+           keep(&s->tls_server_name, &o->tls_server_name);
+}
+
+static int load(emq_settings *settings, const emq_client_options *options, emq_text *error) {
     emq_client_options *o = &settings->options;
     int result = read_options(o, options);
     if (result != EMQ_OK) {
+        return emq_text_fail(error, result,
+                             "the options have a wrong size, or are of a later version");
+    }
+    result = emq_options_check(o, error);
+    if (result != EMQ_OK) {
         return result;
     }
-    if (!options_valid(o)) {
-        return EMQ_EINVAL;
+    if (o->tls != 0 && !emq_tls_is_built_in()) {
+        return emq_text_fail_plain(error, EMQ_ENOTLS);
     }
     fill_defaults(o);
-    if (!keep(&settings->host, &o->host) || !keep(&settings->unix_path, &o->unix_path) ||
-        !keep(&settings->username, &o->username) || !keep(&settings->password, &o->password) ||
-        !keep(&settings->client_name, &o->client_name)) {
-        emq_settings_clear(settings);
-        return EMQ_ENOMEM;
-    }
-    return EMQ_OK;
+    return keep_all(settings, o) ? EMQ_OK : emq_text_fail_plain(error, EMQ_ENOMEM);
+}
+
+/* The defaults are there all the same: a client with such settings has limits, too. */
+int emq_settings_refuse(emq_settings *settings, int result, const emq_text *text) {
+    emq_settings_clear(settings);
+    fill_defaults(&settings->options);
+    settings->refusal = result;
+    settings->refusal_text = *text;
+    return result;
+}
+
+int emq_settings_init(emq_settings *settings, const emq_client_options *options) {
+    emq_text error;
+    memset(settings, 0, sizeof(*settings));
+    int result = load(settings, options, &error);
+    return result == EMQ_OK ? EMQ_OK : emq_settings_refuse(settings, result, &error);
 }
 
 void emq_settings_clear(emq_settings *settings) {
@@ -122,5 +201,12 @@ void emq_settings_clear(emq_settings *settings) {
     emq_free(settings->username);
     emq_free(settings->password);
     emq_free(settings->client_name);
+    emq_free(settings->password_file);
+    emq_free(settings->password_env);
+    emq_free(settings->tls_ca_file);
+    emq_free(settings->tls_ca_dir);
+    emq_free(settings->tls_cert_file);
+    emq_free(settings->tls_key_file);
+    emq_free(settings->tls_server_name);
     memset(settings, 0, sizeof(*settings));
 }

@@ -46,6 +46,7 @@ test|module:jansson|libjansson-dev
 test|command:clang|clang
 test|command:clang-format|clang-format
 test|command:clang-tidy|clang-tidy
+test|command:openssl|openssl
 test|command:ps|procps
 test|command:setpriv|util-linux
 fresh-root|command:debootstrap|debootstrap

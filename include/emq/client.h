@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The synchronous client: one connection, opened only on a server that serves wire 6.
  *
- * Opening runs the whole connect path: resolve, connect, AUTH, SELECT, CLIENT SETNAME, EMQ.VERSION
- * (wire, module major, capabilities), GET {emq}:version. Each refusal is an error of its own. Every
- * call has one deadline that the peer can't stretch; after a timeout or a loss the connection is
- * closed for good and calls answer EMQ_ECLOSED until emq_client_reconnect.
+ * Opening runs the whole connect path: resolve, connect, TLS, AUTH, SELECT, CLIENT SETNAME,
+ * EMQ.VERSION (wire, module major, capabilities), GET {emq}:version. Each refusal is an error of
+ * its own. Every call has one deadline that the peer can't stretch; after a timeout or a loss the
+ * connection is closed for good and calls answer EMQ_ECLOSED until emq_client_reconnect.
  *
  * Thread rule: one client, one thread at a time.
  *
@@ -45,10 +45,22 @@ typedef struct emq_client_options {
     uint32_t connect_timeout_ms; /**< for the whole connect path; 0 means 5000 */
     uint32_t command_timeout_ms; /**< for each call; 0 means 5000 */
     size_t max_payload;          /**< largest payload to send, bytes; 0 means 8 MiB */
+    const char *password_file;   /**< instead of password: a file, read at each connect */
+    const char *password_env;    /**< instead of password: an environment variable's name */
+    const char *tls_ca_file;     /**< PEM; NULL and no tls_ca_dir means the system's store */
+    const char *tls_ca_dir;      /**< a folder of hashed CA certificates */
+    const char *tls_cert_file;   /**< PEM; this client's own certificate, with its chain */
+    const char *tls_key_file;    /**< PEM; the key of it; both or neither */
+    const char *tls_server_name; /**< the name that the certificate must have; NULL means host */
+    int tls;                     /**< 1: TLS, or no connection at all; 0: none */
+    int tls_insecure;            /**< 1: any certificate will do. For trying things out only */
 } emq_client_options;
 
 #define EMQ_CLIENT_OPTIONS_INIT                                                                    \
-    { sizeof(emq_client_options), NULL, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0 }
+    {                                                                                              \
+        sizeof(emq_client_options), NULL, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL,    \
+            NULL, NULL, NULL, NULL, NULL, 0, 0                                                     \
+    }
 
 /**
  * Sets all options to their defaults, as EMQ_CLIENT_OPTIONS_INIT does.
@@ -62,11 +74,12 @@ EMQ_API void emq_client_options_init(emq_client_options *options);
  *
  * @param out     receives the client on success. On a failure it receives a client too, which is
  *                closed and good for emq_client_get_error, emq_client_reconnect and
- *                emq_client_close; NULL only for EMQ_EINVAL and EMQ_ENOMEM.
+ *                emq_client_close; NULL only for EMQ_ENOMEM.
  * @param options how to reach the server; NULL means all defaults.
- * @return 0; EMQ_EINVAL (an option out of range); EMQ_ERESOLVE; EMQ_ECONNECT; EMQ_ECONNTIMEOUT;
- *         EMQ_EAUTH; EMQ_EDATABASE; EMQ_EMODULE (no module, another wire or major);
- *         EMQ_ECAPABILITY (emq_client_get_error names the missing one); EMQ_EFENCE_ABSENT;
+ * @return 0; EMQ_EINVAL (an option out of range, or a file or variable that it names can't be
+ *         used: emq_client_get_error says which one); EMQ_ENOTLS; EMQ_ETLS; EMQ_ERESOLVE;
+ * EMQ_ECONNECT; EMQ_ECONNTIMEOUT; EMQ_EAUTH; EMQ_EDATABASE; EMQ_EMODULE (no module, another wire or
+ * major); EMQ_ECAPABILITY (emq_client_get_error names the missing one); EMQ_EFENCE_ABSENT;
  *         EMQ_EFENCE; EMQ_EWRONGTYPE (the fence is no string); EMQ_ENOPERM; EMQ_EPROTOCOL;
  *         EMQ_ELOADING, EMQ_EMASTERDOWN and the server's other refusals; EMQ_ENOMEM;
  *         EMQ_ESYSTEM. Since 0.1.0.

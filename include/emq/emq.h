@@ -26,6 +26,7 @@
 #include <emq/pipeline.h>
 #include <emq/pool.h>
 #include <emq/read.h>
+#include <emq/url.h>
 #include <emq/verbs.h>
 #include <emq/version.h>
 

@@ -49,6 +49,7 @@ typedef enum emq_class {
     EMQ_RESULT(ETOOBIG, -9, USAGE, "the payload is larger than max_payload")                       \
     EMQ_RESULT(EFORBIDDEN, -10, USAGE, "not sent: a script, MULTI, or it changes the connection")  \
     EMQ_RESULT(ECLOSED, -11, USAGE, "the connection is closed; reconnect first")                   \
+    EMQ_RESULT(ENOTLS, -12, USAGE, "this libemq is built without TLS")                             \
     EMQ_RESULT(EFORKED, -15, USAGE, "it belongs to the process that this one was forked from")     \
     EMQ_RESULT(ERESOLVE, -20, RETRYABLE, "the host name could not be resolved")                    \
     EMQ_RESULT(ECONNECT, -21, RETRYABLE, "the connection was refused or failed")                   \
@@ -88,6 +89,7 @@ typedef enum emq_class {
     EMQ_RESULT(EBADJOB, -76, SERVER, "a leased job has an id that is no branded id")               \
     EMQ_RESULT(ENOTFLAT, -77, SERVER, "a lane or flow row: verbs of its own settle it")            \
     EMQ_RESULT(EORDER, -78, SERVER, "the stream has this record or a younger one already")         \
+    EMQ_RESULT(ETLS, -79, SERVER, "TLS failed: not trusted, another name, or refused")             \
     EMQ_RESULT(EPROTOCOL, -80, PROTOCOL, "the peer's answer is not one that wire 6 allows")        \
     EMQ_RESULT(ENOMEM, -90, INTERNAL, "out of memory")                                             \
     EMQ_RESULT(ESYSTEM, -91, INTERNAL, "a system call failed")

@@ -44,7 +44,7 @@ static void the_sign_tells_outcomes_from_errors(void **state) {
 }
 
 static void unknown_numbers_are_answered(void **state) {
-    static const int unknown[] = {5, 1000, -12, -19, -1000, -2147483647 - 1, 2147483647};
+    static const int unknown[] = {5, 1000, -13, -19, -1000, -2147483647 - 1, 2147483647};
     (void)state;
     for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
         assert_string_equal(emq_err_name(unknown[i]), "EMQ_?");

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TLS through hiredis_ssl and OpenSSL. hiredis checks the chain alone, so the SSL object is made
+ * here, with the name that the certificate must have, and given to it. */
+#include "tls.h"
+
+#include <arpa/inet.h>
+#include <emq/error.h>
+#include <errno.h>
+#include <hiredis/hiredis_ssl.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sigpipe.h"
+
+int emq_tls_is_built_in(void) {
+    return 1;
+}
+
+void emq_tls_prepare(void) {
+    ERR_clear_error();
+}
+
+int emq_tls_has_pending(const struct ssl_st *ssl) {
+    return SSL_pending(ssl) > 0;
+}
+
+static const char *get_reason(void) {
+    const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+    return reason != NULL ? reason : "no reason given";
+}
+
+static int fail_file(emq_text *error, const char *option, const char *path) {
+    return emq_text_fail(error, EMQ_EINVAL, "%s %.*s cannot be used: %s", option,
+                         EMQ_TEXT_QUOTE_MAX, path, get_reason());
+}
+
+static int trust(SSL_CTX *context, const emq_client_options *o, emq_text *error) {
+    if (o->tls_ca_dir != NULL && access(o->tls_ca_dir, R_OK | X_OK) != 0) {
+        return emq_text_fail(error, EMQ_EINVAL, "tls_ca_dir %.*s cannot be read (errno %d)",
+                             EMQ_TEXT_QUOTE_MAX, o->tls_ca_dir, errno);
+    }
+    if (o->tls_ca_file == NULL && o->tls_ca_dir == NULL) {
+        return SSL_CTX_set_default_verify_paths(context) == 1
+                   ? EMQ_OK
+                   : emq_text_fail_plain(error, EMQ_ENOMEM);
+    }
+    if (SSL_CTX_load_verify_locations(context, o->tls_ca_file, o->tls_ca_dir) != 1) {
+        return o->tls_ca_file != NULL ? fail_file(error, "tls_ca_file", o->tls_ca_file)
+                                      : fail_file(error, "tls_ca_dir", o->tls_ca_dir);
+    }
+    return EMQ_OK;
+}
+
+/* A key with a passphrase is refused: the library would ask for it on the terminal. */
+static int give_no_passphrase(char *buffer, int size, int for_writing, void *data) {
+    (void)buffer;
+    (void)size;
+    (void)for_writing;
+    (void)data;
+    return -1;
+}
+
+static int identify(SSL_CTX *context, const emq_client_options *o, emq_text *error) {
+    if (o->tls_cert_file == NULL) {
+        return EMQ_OK;
+    }
+    SSL_CTX_set_default_passwd_cb(context, give_no_passphrase);
+    if (SSL_CTX_use_certificate_chain_file(context, o->tls_cert_file) != 1) {
+        return fail_file(error, "tls_cert_file", o->tls_cert_file);
+    }
+    if (SSL_CTX_use_PrivateKey_file(context, o->tls_key_file, SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(context) != 1) {
+        return fail_file(error, "tls_key_file", o->tls_key_file);
+    }
+    return EMQ_OK;
+}
+
+static int is_address(const char *name) {
+    struct in6_addr ignored;
+    return inet_pton(AF_INET, name, &ignored) == 1 || inet_pton(AF_INET6, name, &ignored) == 1;
+}
+
+/* The name that the certificate must have. An address has to be in it as an address. The zone of an
+ * IPv6 address is this machine's own affair. */
+static int expect_name(SSL *ssl, const emq_client_options *o) {
+    char name[256];
+    const char *wanted = o->tls_server_name != NULL ? o->tls_server_name : o->host;
+    size_t length = strchr(wanted, ':') != NULL ? strcspn(wanted, "%") : strlen(wanted);
+    X509_VERIFY_PARAM *rules = SSL_get0_param(ssl);
+    if (length >= sizeof(name)) {
+        return 0;
+    }
+    memcpy(name, wanted, length);
+    name[length] = '\0';
+    if (is_address(name)) {
+        return X509_VERIFY_PARAM_set1_ip_asc(rules, name) == 1;
+    }
+    X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return X509_VERIFY_PARAM_set1_host(rules, name, 0) == 1 &&
+           SSL_set_tlsext_host_name(ssl, name) == 1;
+}
+
+static int configure(SSL_CTX *context, const emq_client_options *o, emq_text *error) {
+    int result = EMQ_OK;
+    SSL_CTX_set_verify(context, o->tls_insecure != 0 ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    /* hiredis' buffer may move between two tries of one write */
+    SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_ENABLE_PARTIAL_WRITE);
+    if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1) {
+        return emq_text_fail(error, EMQ_ETLS, "TLS 1.2 is not to be had: %s", get_reason());
+    }
+    if (o->tls_insecure == 0) {
+        result = trust(context, o, error);
+    }
+    return result == EMQ_OK ? identify(context, o, error) : result;
+}
+
+static int make_ssl(SSL **out, const emq_client_options *o, emq_text *error) {
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    if (context == NULL) {
+        return emq_text_fail_plain(error, EMQ_ENOMEM);
+    }
+    int result = configure(context, o, error);
+    if (result == EMQ_OK) {
+        *out = SSL_new(context);
+        result = *out != NULL ? EMQ_OK : emq_text_fail_plain(error, EMQ_ENOMEM);
+    }
+    SSL_CTX_free(context); /* the SSL object holds it as long as it needs it */
+    if (result == EMQ_OK && !expect_name(*out, o)) {
+        SSL_free(*out);
+        result = emq_text_fail(error, EMQ_EINVAL, "%s is no name that a certificate can have",
+                               o->tls_server_name != NULL ? "tls_server_name" : "host");
+    }
+    return result;
+}
+
+static int is_end_of_file(unsigned long failure) {
+#ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
+    if (ERR_GET_LIB(failure) == ERR_LIB_SSL &&
+        ERR_GET_REASON(failure) == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
+        return 1;
+    }
+#endif
+    return failure == 0;
+}
+
+/* What a handshake stands for that ended with this SSL_ERROR value. */
+static int fail_handshake(SSL *ssl, int status, emq_text *error) {
+    long verdict = SSL_get_verify_result(ssl);
+    if (verdict != X509_V_OK && SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE) {
+        return emq_text_fail(error, EMQ_ETLS, "the server's certificate is refused: %s",
+                             X509_verify_cert_error_string(verdict));
+    }
+    if (status != SSL_ERROR_SSL || is_end_of_file(ERR_peek_error())) {
+        return emq_text_fail(error, EMQ_ECONNECT, "the connection was lost in the TLS handshake");
+    }
+    return emq_text_fail(error, EMQ_ETLS, "the TLS handshake failed: %s", get_reason());
+}
+
+/* One step of the handshake; an SSL_ERROR value. It may write, as any call on a TLS connection. */
+static int step(SSL *ssl) {
+    emq_sigpipe saved;
+    ERR_clear_error();
+    emq_sigpipe_hold(&saved);
+    int status = SSL_get_error(ssl, SSL_do_handshake(ssl));
+    emq_sigpipe_release(&saved, 1);
+    return status;
+}
+
+static int shake_hands(SSL *ssl, int fd, emq_deadline deadline, emq_text *error) {
+    int status = step(ssl);
+    while (status == SSL_ERROR_WANT_READ || status == SSL_ERROR_WANT_WRITE) {
+        short wanted = status == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
+        int events = emq_deadline_left_ms(deadline) > 0 ? emq_poll(fd, wanted, deadline) : 0;
+        if (events == 0) {
+            return emq_text_fail(error, EMQ_ETIMEOUT, "the TLS handshake did not end in time");
+        }
+        if (events < 0) {
+            return emq_text_fail(error, EMQ_ESYSTEM, "poll failed (errno %d)", errno);
+        }
+        status = step(ssl);
+    }
+    return status == SSL_ERROR_NONE ? EMQ_OK : fail_handshake(ssl, status, error);
+}
+
+/* hiredis takes the object and makes the first step of the handshake, which can be the whole of it
+ * with a peer that is near; when it fails, the object stays ours, and OpenSSL knows why. */
+static int hand_over(redisContext *context, SSL *ssl, emq_text *error) {
+    emq_sigpipe saved;
+    ERR_clear_error();
+    emq_sigpipe_hold(&saved);
+    int failed = redisInitiateSSL(context, ssl) != REDIS_OK;
+    emq_sigpipe_release(&saved, 1);
+    if (!failed) {
+        return EMQ_OK;
+    }
+    int status = ERR_peek_error() != 0 ? SSL_ERROR_SSL : SSL_ERROR_SYSCALL;
+    int result = context->err == REDIS_ERR_OOM ? emq_text_fail_plain(error, EMQ_ENOMEM)
+                                               : fail_handshake(ssl, status, error);
+    SSL_free(ssl);
+    return result;
+}
+
+int emq_tls_start(struct ssl_st **ssl, redisContext *context, const emq_client_options *options,
+                  emq_deadline deadline, emq_text *error) {
+    SSL *made = NULL;
+    int result = make_ssl(&made, options, error);
+    if (result == EMQ_OK) {
+        result = hand_over(context, made, error);
+    }
+    if (result == EMQ_OK) {
+        result = shake_hands(made, context->fd, deadline, error);
+    }
+    *ssl = result == EMQ_OK ? made : NULL;
+    return result;
+}
+
+static const char *find_alert(void) {
+    unsigned long failure = ERR_peek_last_error();
+    int is_alert =
+        ERR_GET_LIB(failure) == ERR_LIB_SSL && ERR_GET_REASON(failure) >= SSL_AD_REASON_OFFSET;
+    return is_alert ? ERR_reason_error_string(failure) : NULL;
+}
+
+/* With TLS 1.3 a server refuses a client's certificate behind the handshake, and a write may fail
+ * before that alert was read. */
+const char *emq_tls_get_alert(struct ssl_st *ssl) {
+    char ignored[1];
+    emq_sigpipe saved;
+    const char *alert = find_alert();
+    if (alert != NULL) {
+        return alert;
+    }
+    ERR_clear_error();
+    emq_sigpipe_hold(&saved);
+    (void)SSL_read(ssl, ignored, sizeof(ignored));
+    emq_sigpipe_release(&saved, 1);
+    return find_alert();
+}
