@@ -16,7 +16,8 @@ struct emq_client {
     emq_text error;
 };
 
-/* A client that is not connected yet: 0; EMQ_EINVAL; EMQ_ENOMEM. */
+/* A client that is not connected yet: 0; EMQ_EINVAL or EMQ_ENOTLS, with a client that says why and
+ * stays closed; EMQ_ENOMEM, with none. */
 int emq_client_new(emq_client **out, const emq_client_options *options);
 
 /* Runs the whole connect path under a deadline of the caller's. */
