@@ -20,26 +20,26 @@ void emq_client_options_init(emq_client_options *options) {
     }
 }
 
-/* A caller built with older headers has fewer fields, and gets the defaults of the others. One
- * built with newer headers has more: they must be at their default, since they would go unheard. */
-static int read_options(emq_client_options *out, const emq_client_options *options) {
-    emq_client_options_init(out);
-    if (options == NULL) {
-        return EMQ_OK;
-    }
-    size_t size = options->size;
-    if (size < sizeof(options->size) || size > OPTIONS_SIZE_MAX) {
+int emq_options_read(void *out, size_t out_size, const void *options, size_t size) {
+    if (size < sizeof(size) || size > OPTIONS_SIZE_MAX) {
         return EMQ_EINVAL;
     }
-    const unsigned char *bytes = (const unsigned char *)options;
-    for (size_t i = sizeof(*out); i < size; i++) {
+    const unsigned char *bytes = options;
+    for (size_t i = out_size; i < size; i++) {
         if (bytes[i] != 0) {
             return EMQ_EINVAL;
         }
     }
-    memcpy(out, options, size < sizeof(*out) ? size : sizeof(*out));
-    out->size = sizeof(*out);
+    memcpy(out, options, size < out_size ? size : out_size);
     return EMQ_OK;
+}
+
+static int read_options(emq_client_options *out, const emq_client_options *options) {
+    emq_client_options_init(out);
+    int result =
+        options == NULL ? EMQ_OK : emq_options_read(out, sizeof(*out), options, options->size);
+    out->size = sizeof(*out);
+    return result;
 }
 
 /* What CLIENT SETNAME takes. */

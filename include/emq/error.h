@@ -61,8 +61,10 @@ typedef enum emq_class {
     EMQ_RESULT(EBUSY, -30, RETRYABLE, "the server is busy with a script")                          \
     EMQ_RESULT(EWRITEPAUSED, -31, RETRYABLE, "writes are paused on the server")                    \
     EMQ_RESULT(EUNBLOCKED, -32, RETRYABLE, "the blocked call was ended by the server")             \
+    EMQ_RESULT(EOVERLOAD, -33, RETRYABLE, "too many requests wait for their answers in this client")\
     EMQ_RESULT(ETIMEOUT, -40, UNKNOWN, "no answer within the deadline; it may have been done")     \
     EMQ_RESULT(ECONNLOST, -41, UNKNOWN, "the connection was lost; it may have been done")          \
+    EMQ_RESULT(ECANCELED, -42, UNKNOWN, "canceled; if it was sent, it may have been done")         \
     EMQ_RESULT(ESTALE, -50, STALE, "the lease is stale: another holder, or taken back")            \
     EMQ_RESULT(EJOBGONE, -51, STALE, "the job is gone")                                            \
     EMQ_RESULT(EFENCE_ABSENT, -60, SERVER, "{emq}:version is absent: EMQ.INSTALL was never run")   \

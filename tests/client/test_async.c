@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The asynchronous client on a server: the verbs, many at once, restarts, other threads. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "loop.h"
+
+static test_server server;
+
+static int start_server(void **state) {
+    (void)state;
+    server_start(&server, NULL);
+    return 0;
+}
+
+static int stop_server(void **state) {
+    (void)state;
+    server_stop(&server);
+    return 0;
+}
+
+static int clean_server(void **state) {
+    (void)state;
+    run(server.admin, "FLUSHALL", NULL);
+    run(server.admin, "SET", "{emq}:version", "echomq:6.0.0", NULL);
+    return 0;
+}
+
+static void open_on_server(test_loop *t, const emq_async_options *async_options) {
+    emq_client_options options = options_for_server(&server);
+    loop_open(t, &options, async_options);
+}
+
+/* Submits and runs until it has ended. */
+static outcome do_request(test_loop *t, emq_request *request) {
+    outcome out = {0};
+    loop_submit(t, request, &out);
+    loop_until_ended(t, &out, 1);
+    return out;
+}
+
+static void a_job_goes_all_the_way(void **state) {
+    test_loop t;
+    (void)state;
+    open_on_server(&t, NULL);
+    outcome out = do_request(&t, claim_request("q"));
+    EXPECT_OUTCOME(&out, EMQ_EMPTY);
+    outcome enqueued = do_request(&t, enqueue_request("q", "pay\0load", 8));
+    EXPECT_OUTCOME(&enqueued, EMQ_OK);
+    outcome claimed = do_request(&t, claim_request("q"));
+    EXPECT_OUTCOME(&claimed, EMQ_OK);
+    size_t n = 0;
+    assert_memory_equal(emq_job_get_payload(claimed.job, &n), "pay\0load", 8);
+    assert_int_equal(n, 8);
+    const emq_lease *lease = emq_job_get_lease(claimed.job);
+    assert_string_equal(lease->id.text, enqueued.id.text);
+    assert_string_equal(lease->queue, "q");
+    out = do_request(&t, complete_request(lease));
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    out = do_request(&t, complete_request(lease));
+    EXPECT_OUTCOME(&out, EMQ_GONE);
+    assert_int_equal(t.told, 2);
+    assert_int_equal(t.states[0], EMQ_ASYNC_CONNECTING);
+    assert_int_equal(t.states[1], EMQ_ASYNC_OPEN);
+    outcome_clear(&claimed);
+    loop_finish(&t);
+}
+
+static void a_raw_command_gives_its_reply(void **state) {
+    test_loop t;
+    emq_request *request = NULL;
+    (void)state;
+    open_on_server(&t, NULL);
+    outcome out = do_request(&t, ping_request());
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    assert_string_equal(emq_reply_get_string(out.reply, NULL), "PONG");
+    outcome_clear(&out);
+    const char *const wrong[] = {"GET"};
+    assert_int_equal(emq_request_command(&request, 1, wrong, NULL), EMQ_OK);
+    out = do_request(&t, request);
+    EXPECT_OUTCOME(&out, EMQ_ESERVER);
+    assert_non_null(strstr(out.error, "wrong number of arguments"));
+    const char *const script[] = {"EVAL", "return 1", "0"};
+    assert_int_equal(emq_request_command(&request, 3, script, NULL), EMQ_EFORBIDDEN);
+    assert_null(request);
+    loop_finish(&t);
+}
+
+static void a_repeat_is_a_duplicate(void **state) {
+    test_loop t;
+    emq_id id;
+    emq_request *request = NULL;
+    (void)state;
+    assert_int_equal(emq_id_mint(&id, "JOB"), EMQ_OK);
+    open_on_server(&t, NULL);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(emq_request_enqueue(&request, &id, "q", "p", 1), EMQ_OK);
+        assert_string_equal(emq_request_get_id(request)->text, id.text);
+        outcome out = do_request(&t, request);
+        EXPECT_OUTCOME(&out, i == 0 ? EMQ_OK : EMQ_DUPLICATE);
+    }
+    loop_finish(&t);
+}
+
+/* An id that was minted for the request and is in use is somebody else's. */
+static void a_fresh_job_is_never_taken_for_a_repeat(void **state) {
+    test_loop t;
+    emq_request *request = enqueue_request("q", "mine", 4);
+    emq_id taken = *emq_request_get_id(request);
+    emq_request *other = NULL;
+    (void)state;
+    open_on_server(&t, NULL);
+    assert_int_equal(emq_request_enqueue(&other, &taken, "q", "theirs", 6), EMQ_OK);
+    outcome out = do_request(&t, other);
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    out = do_request(&t, request);
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    assert_string_not_equal(out.id.text, taken.text);
+    char row[64];
+    char payload[16];
+    (void)snprintf(row, sizeof(row), "emq:{q}:job:%s", out.id.text);
+    get_text(payload, sizeof(payload), server.admin, "HGET", row, "payload", NULL);
+    assert_string_equal(payload, "mine");
+    loop_finish(&t);
+}
+
+static void wrong_requests_are_not_built(void **state) {
+    emq_request *request = NULL;
+    emq_lease lease = {"q", {"JOB"}, 1};
+    (void)state;
+    assert_int_equal(emq_request_claim(&request, "a b", 1), EMQ_EQUEUE);
+    assert_int_equal(emq_request_claim(&request, "q", 0), EMQ_EINVAL);
+    assert_int_equal(emq_request_claim(NULL, "q", 1), EMQ_EINVAL);
+    assert_int_equal(emq_request_complete(&request, NULL), EMQ_EINVAL);
+    assert_int_equal(emq_request_complete(&request, &lease), EMQ_EID_LENGTH);
+    assert_int_equal(emq_request_enqueue(&request, NULL, NULL, "p", 1), EMQ_EINVAL);
+    assert_int_equal(emq_request_enqueue(&request, NULL, "q", NULL, 1), EMQ_EINVAL);
+    assert_int_equal(emq_request_command(&request, 0, NULL, NULL), EMQ_EINVAL);
+    assert_null(request);
+    emq_request_free(claim_request("q")); /* one that is not submitted is its builder's */
+}
+
+static void wrong_options_open_nothing(void **state) {
+    uv_loop_t loop;
+    emq_async *client = NULL;
+    emq_async_options options = EMQ_ASYNC_OPTIONS_INIT;
+    emq_client_options wrong = EMQ_CLIENT_OPTIONS_INIT;
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    options.backoff_min_ms = 100;
+    options.backoff_max_ms = 99;
+    assert_int_equal(emq_async_open(&client, &loop, NULL, &options), EMQ_EINVAL);
+    emq_async_options_init(&options);
+    options.size = 1;
+    assert_int_equal(emq_async_open(&client, &loop, NULL, &options), EMQ_EINVAL);
+    wrong.database = -1;
+    assert_int_equal(emq_async_open(&client, &loop, &wrong, NULL), EMQ_EINVAL);
+    assert_int_equal(emq_async_open(&client, NULL, NULL, NULL), EMQ_EINVAL);
+    assert_null(client);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+/* So many enqueues, so many at once: each is answered once, and each job is there once. */
+#define JOBS 10000
+#define AT_ONCE 64
+
+typedef struct crowd {
+    test_loop t;
+    int submitted;
+    int ended;
+    int in_flight;
+    int most;
+} crowd;
+
+static void submit_more(crowd *c);
+
+static void on_enqueued(emq_request *request, int result, void *user) {
+    crowd *c = user;
+    (void)request;
+    assert_int_equal(result, EMQ_OK);
+    c->ended++;
+    c->in_flight--;
+    submit_more(c);
+}
+
+static void submit_more(crowd *c) {
+    while (c->submitted < JOBS && c->in_flight < AT_ONCE) {
+        assert_int_equal(emq_async_submit(c->t.client,
+                                          enqueue_request("q", &c->submitted, sizeof(c->submitted)),
+                                          on_enqueued, c),
+                         EMQ_OK);
+        c->submitted++;
+        c->in_flight++;
+        c->most = c->in_flight > c->most ? c->in_flight : c->most;
+    }
+}
+
+static int are_all_enqueued(void *data) {
+    const crowd *c = data;
+    return c->ended == JOBS;
+}
+
+static void many_enqueues_are_each_done_once(void **state) {
+    crowd c = {.ended = 0};
+    (void)state;
+    open_on_server(&c.t, NULL);
+    submit_more(&c);
+    loop_until(&c.t, are_all_enqueued, &c);
+    assert_int_equal(c.most, AT_ONCE);
+    assert_int_equal(c.in_flight, 0);
+    assert_int_equal(get_integer(server.admin, "ZCARD", "emq:{q}:pending", NULL), JOBS);
+    assert_int_equal(emq_async_get_counter(c.t.client, EMQ_ASYNC_REQUESTS), JOBS);
+    assert_int_equal(emq_async_get_counter(c.t.client, EMQ_ASYNC_CONNECTS), 1);
+    assert_true(emq_async_get_counter(c.t.client, EMQ_ASYNC_BYTES_OUT) > (uint64_t)JOBS * 50);
+    assert_true(emq_async_get_counter(c.t.client, EMQ_ASYNC_BYTES_IN) > (uint64_t)JOBS * 4);
+    loop_finish(&c.t);
+}
+
+static void large_payloads_go_through(void **state) {
+    const size_t size = (size_t)8 * 1024 * 1024;
+    enum { COUNT = 4 };
+    test_loop t;
+    outcome outs[COUNT] = {{0}};
+    char *payload = malloc(size + 1);
+    (void)state;
+    memset(payload, 'x', size + 1);
+    open_on_server(&t, NULL);
+    emq_request *too_big = enqueue_request("q", payload, size + 1);
+    assert_int_equal(emq_async_submit(t.client, too_big, note_outcome, NULL), EMQ_ETOOBIG);
+    emq_request_free(too_big);
+    for (int i = 0; i < COUNT; i++) {
+        loop_submit(&t, enqueue_request("q", payload, size), &outs[i]);
+    }
+    loop_until_ended(&t, outs, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        EXPECT_OUTCOME(&outs[i], EMQ_OK);
+    }
+    outcome out = do_request(&t, claim_request("q"));
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    size_t n = 0;
+    assert_memory_equal(emq_job_get_payload(out.job, &n), payload, size);
+    assert_int_equal(n, size);
+    outcome_clear(&out);
+    free(payload);
+    loop_finish(&t);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, clean_server)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_job_goes_all_the_way),           TEST(a_raw_command_gives_its_reply),
+        TEST(a_repeat_is_a_duplicate),          TEST(a_fresh_job_is_never_taken_for_a_repeat),
+        TEST(wrong_requests_are_not_built),     TEST(wrong_options_open_nothing),
+        TEST(many_enqueues_are_each_done_once), TEST(large_payloads_go_through),
+    };
+    return RUN_SERVER_TESTS("async", tests, start_server, stop_server);
+}
