@@ -329,12 +329,23 @@ static void enter_open(emq_async *client) {
     emq_async_note(client, EMQ_ASYNC_OPEN, EMQ_OK);
 }
 
+/* Nothing more was asked. */
+static int check_no_more(emq_async *client) {
+    const redisReader *reader = client->link->context->reader;
+    return reader->pos == reader->len
+               ? EMQ_OK
+               : emq_fail(&client->error, EMQ_EPROTOCOL, "the peer answered more than was asked");
+}
+
 /* Takes the reply, and loses the connection when it is a refusal. */
 int emq_async_take_step_reply(emq_async *client, redisReply *reply) {
     int result = EMQ_OK;
     if (client->stage == EMQ_STAGE_AUTH) {
         result = emq_decode_auth(reply, client->settings.options.password, &client->error);
         freeReplyObject(reply);
+        if (result == EMQ_OK) {
+            result = check_no_more(client);
+        }
         if (result == EMQ_OK) {
             ask(client);
             return EMQ_OK;
@@ -345,6 +356,9 @@ int emq_async_take_step_reply(emq_async *client, redisReply *reply) {
             return EMQ_OK;
         }
         result = emq_ask_judge(&client->ask, &client->error);
+        if (result == EMQ_OK) {
+            result = check_no_more(client);
+        }
         if (result == EMQ_OK) {
             enter_open(client);
         }
