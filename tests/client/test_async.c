@@ -249,14 +249,211 @@ static void large_payloads_go_through(void **state) {
     loop_finish(&t);
 }
 
+/* What the server does to the client. */
+
+static void a_restarted_server_is_found_again(void **state) {
+    test_loop t;
+    (void)state;
+    open_on_server(&t, NULL);
+    outcome enqueued = do_request(&t, enqueue_request("q", "p", 1));
+    EXPECT_OUTCOME(&enqueued, EMQ_OK);
+    outcome claimed = do_request(&t, claim_request("q"));
+    EXPECT_OUTCOME(&claimed, EMQ_OK);
+    server_restart(&server);
+    outcome out = do_request(&t, complete_request(emq_job_get_lease(claimed.job)));
+    EXPECT_OUTCOME(&out, EMQ_OK); /* the end was seen before anything was sent */
+    assert_int_equal(emq_async_get_counter(t.client, EMQ_ASYNC_CONNECTS), 2);
+    assert_int_equal(emq_async_get_counter(t.client, EMQ_ASYNC_RECONNECTS), 1);
+    outcome_clear(&claimed);
+    loop_finish(&t);
+}
+
+static void a_killed_connection_is_replaced(void **state) {
+    test_loop t;
+    (void)state;
+    open_on_server(&t, NULL);
+    loop_until_state(&t, EMQ_ASYNC_OPEN);
+    for (uint64_t i = 1; i <= 5; i++) {
+        run(server.admin, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes", NULL);
+        outcome out = do_request(&t, enqueue_request("q", "p", 1));
+        EXPECT_OUTCOME(&out, EMQ_OK);
+        assert_int_equal(emq_async_get_counter(t.client, EMQ_ASYNC_RECONNECTS), i);
+    }
+    assert_int_equal(get_integer(server.admin, "ZCARD", "emq:{q}:pending", NULL), 5);
+    loop_finish(&t);
+}
+
+/* The connect path runs again, whole: a fence that was changed meanwhile is noticed. */
+static void a_reconnect_looks_at_the_fence(void **state) {
+    test_loop t;
+    (void)state;
+    open_on_server(&t, NULL);
+    loop_until_state(&t, EMQ_ASYNC_OPEN);
+    run(server.admin, "SET", "{emq}:version", "echomq:5.0.0", NULL);
+    run(server.admin, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes", NULL);
+    outcome out = do_request(&t, enqueue_request("q", "p", 1));
+    EXPECT_OUTCOME(&out, EMQ_EFENCE);
+    loop_until_told(&t, EMQ_ASYNC_REFUSED, EMQ_EFENCE);
+    run(server.admin, "SET", "{emq}:version", "echomq:6.0.0", NULL);
+    assert_int_equal(emq_async_reconnect(t.client), EMQ_OK);
+    out = do_request(&t, enqueue_request("q", "p", 1));
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    loop_finish(&t);
+}
+
+static void a_user_and_a_database_are_chosen(void **state) {
+    test_loop t;
+    (void)state;
+    redisFree(server_connect_as(&server, "worker",
+                                "+@emq +select ~emq:{q}:* %R~{emq}:version +get +client|setname"));
+    run(server.admin, "SELECT", "3", NULL);
+    run(server.admin, "SET", "{emq}:version", "echomq:6.0.0", NULL);
+    emq_client_options options = options_for_server(&server);
+    options.username = "worker";
+    options.password = "password";
+    options.database = 3;
+    loop_open(&t, &options, NULL);
+    outcome out = do_request(&t, enqueue_request("q", "p", 1));
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    assert_int_equal(get_integer(server.admin, "ZCARD", "emq:{q}:pending", NULL), 1);
+    out = do_request(&t, enqueue_request("other", "p", 1));
+    EXPECT_OUTCOME(&out, EMQ_ENOPERM);
+    out = do_request(&t, enqueue_request("q", "p", 1));
+    EXPECT_OUTCOME(&out, EMQ_OK); /* a refused request leaves the connection as it is */
+    run(server.admin, "SELECT", "0", NULL);
+    run(server.admin, "ACL", "DELUSER", "worker", NULL);
+    loop_finish(&t);
+}
+
+static void tcp_is_as_good_as_a_socket_file(void **state) {
+    test_loop t;
+    (void)state;
+    emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
+    options.host = "localhost";
+    options.port = (uint16_t)server.port;
+    loop_open(&t, &options, NULL);
+    outcome out = do_request(&t, enqueue_request("q", "p", 1));
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    loop_finish(&t);
+}
+
+/* Other threads. */
+#define THREADS 4
+#define JOBS_EACH 500
+
+typedef struct producers {
+    test_loop t;
+    atomic_int ended; /* callbacks, which are all on the loop's thread */
+    atomic_int refused;
+    pthread_t loop_thread;
+    int is_closed;
+} producers;
+
+static void on_produced(emq_request *request, int result, void *user) {
+    producers *p = user;
+    (void)request;
+    assert_true(pthread_equal(pthread_self(), p->loop_thread));
+    assert_true(result == EMQ_OK || (p->is_closed && result == EMQ_ECLOSED));
+    (void)atomic_fetch_add(&p->ended, 1);
+}
+
+static void *produce(void *data) {
+    producers *p = data;
+    for (int i = 0; i < JOBS_EACH; i++) {
+        emq_request *request = NULL;
+        if (emq_request_enqueue(&request, NULL, "q", &i, sizeof(i)) != EMQ_OK) {
+            return NULL;
+        }
+        int result = EMQ_EOVERLOAD;
+        while (result == EMQ_EOVERLOAD) {
+            result = emq_async_submit_threadsafe(p->t.client, request, on_produced, p);
+        }
+        if (result != EMQ_OK) {
+            emq_request_free(request);
+            (void)atomic_fetch_add(&p->refused, 1);
+        }
+    }
+    return p;
+}
+
+static int have_all_ended(void *data) {
+    producers *p = data;
+    return atomic_load(&p->ended) + atomic_load(&p->refused) == THREADS * JOBS_EACH;
+}
+
+static void produce_in_threads(producers *p, pthread_t threads[THREADS]) {
+    p->loop_thread = pthread_self();
+    atomic_init(&p->ended, 0);
+    atomic_init(&p->refused, 0);
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, produce, p), 0);
+    }
+}
+
+static void join_all(producers *p, const pthread_t threads[THREADS]) {
+    for (int i = 0; i < THREADS; i++) {
+        void *result = NULL;
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        assert_ptr_equal(result, p);
+    }
+}
+
+static void threads_submit_to_one_client(void **state) {
+    producers p;
+    pthread_t threads[THREADS];
+    emq_async_options async_options = EMQ_ASYNC_OPTIONS_INIT;
+    (void)state;
+    async_options.max_requests = 100;
+    p.is_closed = 0;
+    open_on_server(&p.t, &async_options);
+    produce_in_threads(&p, threads);
+    loop_until(&p.t, have_all_ended, &p);
+    join_all(&p, threads);
+    assert_int_equal(atomic_load(&p.ended), THREADS * JOBS_EACH);
+    assert_int_equal(get_integer(server.admin, "ZCARD", "emq:{q}:pending", NULL),
+                     THREADS * JOBS_EACH);
+    loop_finish(&p.t);
+}
+
+/* The close callback waits for nobody: the client lives until the loop runs again, and the threads
+ * are joined before that. */
+static void a_client_is_closed_under_its_threads(void **state) {
+    producers p;
+    pthread_t threads[THREADS];
+    (void)state;
+    p.is_closed = 0;
+    open_on_server(&p.t, NULL);
+    loop_until_state(&p.t, EMQ_ASYNC_OPEN);
+    produce_in_threads(&p, threads);
+    for (int i = 0; i < 10; i++) {
+        (void)uv_run(&p.t.loop, UV_RUN_NOWAIT);
+    }
+    p.is_closed = 1;
+    loop_close_client(&p.t);
+    join_all(&p, threads);
+    loop_finish(&p.t);
+    assert_true(have_all_ended(&p));
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, clean_server)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_job_goes_all_the_way),           TEST(a_raw_command_gives_its_reply),
-        TEST(a_repeat_is_a_duplicate),          TEST(a_fresh_job_is_never_taken_for_a_repeat),
-        TEST(wrong_requests_are_not_built),     TEST(wrong_options_open_nothing),
-        TEST(many_enqueues_are_each_done_once), TEST(large_payloads_go_through),
+        TEST(a_job_goes_all_the_way),
+        TEST(a_raw_command_gives_its_reply),
+        TEST(a_repeat_is_a_duplicate),
+        TEST(a_fresh_job_is_never_taken_for_a_repeat),
+        TEST(wrong_requests_are_not_built),
+        TEST(wrong_options_open_nothing),
+        TEST(many_enqueues_are_each_done_once),
+        TEST(large_payloads_go_through),
+        TEST(a_restarted_server_is_found_again),
+        TEST(a_killed_connection_is_replaced),
+        TEST(a_reconnect_looks_at_the_fence),
+        TEST(a_user_and_a_database_are_chosen),
+        TEST(tcp_is_as_good_as_a_socket_file),
+        TEST(threads_submit_to_one_client),
+        TEST(a_client_is_closed_under_its_threads),
     };
     return RUN_SERVER_TESTS("async", tests, start_server, stop_server);
 }
