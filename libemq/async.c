@@ -180,11 +180,15 @@ static int sweep(emq_async *client, emq_request_list *list, uint64_t sent) {
     return is_late;
 }
 
-/* An answer that is late would be taken for the next one's: the connection goes. */
+/* An answer that is late would be taken for the next one's: the connection goes. Where the loop was
+ * held up, the answers may have come in time: timers run before the socket is looked at. */
 static void on_watch(uv_timer_t *timer) {
     emq_async *client = timer->data;
-    uint64_t sent = client->link != NULL ? emq_link_sent(client->link) : 0;
     client->is_watched = 0;
+    if (client->flight.first != NULL) {
+        emq_link_catch_up(client->link);
+    }
+    uint64_t sent = client->link != NULL ? emq_link_sent(client->link) : 0;
     (void)sweep(client, &client->queue, 0);
     if (sweep(client, &client->flight, sent)) {
         emq_fail(&client->error, EMQ_ETIMEOUT, "a request was not answered by its deadline");

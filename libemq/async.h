@@ -43,9 +43,8 @@ typedef struct emq_link {
     int events;            /* that are watched */
     redisContext *context; /* NULL while it connects; then it owns the descriptor */
     emq_limits limits;
-    uint64_t given;   /* bytes that hiredis was given */
-    uint64_t counted; /* of them, those counted as sent */
-    int replies;      /* that came on it */
+    uint64_t given; /* bytes that hiredis was given */
+    int replies;    /* that came on the connect path */
 } emq_link;
 
 /* A look-up of a name. It can't be interrupted, so it outlives whoever waits for it. */
@@ -70,6 +69,7 @@ struct emq_async {
     emq_ask ask;
     int asked;             /* replies of it that came */
     unsigned int failures; /* in a row */
+    uint64_t opened_at;    /* of the loop's clock, ms */
 
     emq_request_list queue;
     emq_request_list flight;
@@ -165,6 +165,9 @@ int emq_link_add(emq_link *link, const emq_line *line);
 /* Writes what can be written, requests too when the client is open, and watches for the rest.
  * Loses the connection when that fails. */
 void emq_link_flush(emq_link *link);
+
+/* Takes the replies that have come, up to a bound. */
+void emq_link_catch_up(emq_link *link);
 
 /* Bytes that went out. */
 uint64_t emq_link_sent(const emq_link *link);

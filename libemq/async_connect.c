@@ -80,6 +80,9 @@ void emq_async_lose(emq_async *client, int result) {
         emq_async_note(client, EMQ_ASYNC_REFUSED, result);
         return;
     }
+    if (was_open && uv_now(client->loop) - client->opened_at >= client->options.backoff_max_ms) {
+        client->failures = 0; /* it had been good for a while, with requests or without */
+    }
     uint64_t pause = next_pause(client);
     client->failures++;
     emq_async_connect_in(client, pause);
@@ -321,7 +324,7 @@ static void enter_open(emq_async *client) {
         client->addresses = NULL;
     }
     client->stage = EMQ_STAGE_OPEN;
-    client->link->replies = 0;
+    client->opened_at = uv_now(client->loop);
     if (client->counters[EMQ_ASYNC_CONNECTS]++ > 0) {
         client->counters[EMQ_ASYNC_RECONNECTS]++;
     }

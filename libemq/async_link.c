@@ -16,7 +16,8 @@
 /* hiredis moves what is left of its buffer after each write, so it is fed slice by slice. */
 #define SLICE ((size_t)256 * 1024)
 #define SLICES_AT_ONCE 16 /* then the loop's other handles have their turn */
-#define MINTS_MAX 8       /* how often a fresh id is minted before the peer is not believed */
+#define READS_AT_ONCE 256
+#define MINTS_MAX 8 /* how often a fresh id is minted before the peer is not believed */
 
 static void on_events(uv_poll_t *poll, int status, int events);
 
@@ -218,6 +219,18 @@ static void receive(emq_link *link) {
         take_replies(link);
     } else {
         lose_context(link);
+    }
+}
+
+void emq_link_catch_up(emq_link *link) {
+    long long got = 1;
+    for (int i = 0; i < READS_AT_ONCE && got > 0 && !link->is_dropped; i++) {
+        got = read_some(link);
+        if (got > 0) {
+            take_replies(link);
+        } else if (got < 0) {
+            lose_context(link);
+        }
     }
 }
 

@@ -440,6 +440,59 @@ static void a_late_answer_answers_nobody(void **state) {
     peer_stop(p);
 }
 
+/* A loop that was held up looks for answers before it gives up. */
+static void an_answer_that_came_in_time_counts(void **state) {
+    test_loop t;
+    outcome out = {0};
+    (void)state;
+    peer *p = start_peer((peer_step)PEER_SENDS("+PONG\r\n"), hold);
+    open_on_peer(&t, p, NULL);
+    loop_until_state(&t, EMQ_ASYNC_OPEN);
+    loop_submit(&t, with_timeout(ping_request(), SHORT_MS), &out);
+    (void)uv_run(&t.loop, UV_RUN_NOWAIT);
+    while (peer_commands(p) < PEER_HANDSHAKE_COMMANDS + 1) {
+        (void)usleep(1000);
+    }
+    (void)usleep(2 * SHORT_MS * 1000); /* the host is busy with something else */
+    loop_until_ended(&t, &out, 1);
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    outcome_clear(&out);
+    loop_finish(&t);
+    peer_stop(p);
+}
+
+/* Each verb, cut off at each point: how it ends, and how often it is sent. */
+static void the_table_of_cuts_holds(void **state) {
+    static const peer_step cuts[] = {{PEER_RESET, NULL, 0}, {PEER_SEND_AND_CLOSE, ":1\r\n", 0}};
+    enum { ENQUEUE, CLAIM, COMPLETE, VERBS };
+    static const int lost[VERBS] = {EMQ_ECONNLOST, EMQ_ECONNLOST, EMQ_ECONNLOST};
+    static const int sent[VERBS] = {1, 1, 2};
+    static const int answered[VERBS] = {EMQ_OK, EMQ_EPROTOCOL, EMQ_OK};
+    (void)state;
+    for (int verb = 0; verb < VERBS; verb++) {
+        for (int cut = 0; cut < 2; cut++) {
+            test_loop t;
+            outcome out = {0};
+            peer *p = start_peer(cuts[cut], hold);
+            open_on_peer(&t, p, &short_pause);
+            loop_submit(&t,
+                        verb == ENQUEUE ? enqueue_request("q", "p", 1)
+                        : verb == CLAIM ? claim_request("q")
+                                        : complete_request(&some_lease),
+                        &out);
+            loop_until_ended(&t, &out, 1);
+            EXPECT_OUTCOME(&out, cut == 0 ? lost[verb] : answered[verb]);
+            int times = cut == 0 ? sent[verb] : 1;
+            until_connections(&t, p, times + 1);
+            loop_until_state(&t, EMQ_ASYNC_OPEN);
+            loop_rest(&t);
+            assert_int_equal(peer_commands(p), (times + 1) * PEER_HANDSHAKE_COMMANDS + times);
+            loop_finish(&t);
+            peer_stop(p);
+        }
+    }
+}
+
 static void bytes_that_drip_move_no_deadline(void **state) {
     test_loop t;
     outcome out = {0};
@@ -845,6 +898,8 @@ int main(void) {
         TEST(bytes_that_nobody_asked_for_answer_nothing),
         TEST(an_end_while_idle_loses_nothing),
         TEST(a_late_answer_answers_nobody),
+        TEST(an_answer_that_came_in_time_counts),
+        TEST(the_table_of_cuts_holds),
         TEST(bytes_that_drip_move_no_deadline),
         TEST(a_flood_moves_no_deadline),
         TEST(too_many_requests_are_turned_down),
