@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "async.h"
 #include "loop.h"
 
 #define ID "$14\r\nJOB0KHTOWnGLuC\r\n"
@@ -355,6 +356,34 @@ static void what_was_not_sent_whole_is_sent_again(void **state) {
     peer_stop(p);
 }
 
+/* The rest of a request that was refused half must not be followed by another request. */
+static void a_refusal_halfway_ends_the_connection(void **state) {
+    const size_t size = (size_t)64 * 1024 * 1024;
+    test_loop t;
+    outcome outs[2] = {{0}};
+    char *payload = calloc(1, size);
+    const peer_script script = {.steps = {PEER_HANDSHAKE, PEER_SENDS("+PONG\r\n")},
+                                .interrupt_at = 1024 * 1024,
+                                .interrupt = PEER_SENDS("-ERR too big\r\n")};
+    (void)state;
+    peer *p = peer_start(&script);
+    emq_client_options options = options_for_peer(p);
+    options.max_payload = size;
+    loop_open(&t, &options, &short_pause);
+    loop_submit(&t, enqueue_request("q", payload, size), &outs[0]);
+    loop_until_ended(&t, outs, 1);
+    EXPECT_OUTCOME(&outs[0], EMQ_ESERVER);
+    assert_string_equal(outs[0].error, "ERR too big");
+    loop_submit(&t, ping_request(), &outs[1]);
+    loop_until_ended(&t, outs, 2);
+    EXPECT_OUTCOME(&outs[1], EMQ_OK);
+    assert_int_equal(peer_connections(p), 2);
+    outcome_clear(&outs[1]);
+    free(payload);
+    loop_finish(&t);
+    peer_stop(p);
+}
+
 /* Answers that are wrong. */
 
 static void a_broken_answer_ends_the_connection(void **state) {
@@ -445,17 +474,40 @@ static void an_answer_that_came_in_time_counts(void **state) {
     test_loop t;
     outcome out = {0};
     (void)state;
-    peer *p = start_peer((peer_step)PEER_SENDS("+PONG\r\n"), hold);
+    peer *p = start_peer(hold, hold);
     open_on_peer(&t, p, NULL);
-    loop_until_state(&t, EMQ_ASYNC_OPEN);
     loop_submit(&t, with_timeout(ping_request(), SHORT_MS), &out);
-    (void)uv_run(&t.loop, UV_RUN_NOWAIT);
-    while (peer_commands(p) < PEER_HANDSHAKE_COMMANDS + 1) {
-        (void)usleep(1000);
-    }
+    until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 1);
+    peer_act(p, (peer_step){PEER_SEND, "+PONG\r\n", 0});
     (void)usleep(2 * SHORT_MS * 1000); /* the host is busy with something else */
     loop_until_ended(&t, &out, 1);
     EXPECT_OUTCOME(&out, EMQ_OK);
+    outcome_clear(&out);
+    loop_finish(&t);
+    peer_stop(p);
+}
+
+/* The pause grows while connections come to nothing, and begins anew once an answer has come. */
+static void the_pause_grows_until_an_answer_comes(void **state) {
+    test_loop t;
+    outcome out = {0};
+    emq_async_options async_options = SHORT_PAUSE;
+    (void)state;
+    async_options.backoff_max_ms = LONG_MS;
+    const peer_script script = {.steps = {PEER_HANDSHAKE, {PEER_SEND_AND_CLOSE, "+PONG\r\n", 0}}};
+    peer *p = peer_start(&script);
+    open_on_peer(&t, p, &async_options);
+    for (unsigned int i = 1; i < 4; i++) {
+        loop_until_state(&t, EMQ_ASYNC_OPEN);
+        assert_int_equal(t.client->failures, i - 1);
+        peer_act(p, (peer_step){PEER_CLOSE, NULL, 0});
+        until_connections(&t, p, (int)i + 1);
+    }
+    loop_submit(&t, ping_request(), &out);
+    loop_until_ended(&t, &out, 1);
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    loop_until_state(&t, EMQ_ASYNC_OPEN);
+    assert_true(t.client->failures <= 1);
     outcome_clear(&out);
     loop_finish(&t);
     peer_stop(p);
@@ -894,11 +946,13 @@ int main(void) {
         TEST(a_complete_is_not_repeated_when_that_is_off),
         TEST(an_answer_before_the_end_counts),
         TEST(what_was_not_sent_whole_is_sent_again),
+        TEST(a_refusal_halfway_ends_the_connection),
         TEST(a_broken_answer_ends_the_connection),
         TEST(bytes_that_nobody_asked_for_answer_nothing),
         TEST(an_end_while_idle_loses_nothing),
         TEST(a_late_answer_answers_nobody),
         TEST(an_answer_that_came_in_time_counts),
+        TEST(the_pause_grows_until_an_answer_comes),
         TEST(the_table_of_cuts_holds),
         TEST(bytes_that_drip_move_no_deadline),
         TEST(a_flood_moves_no_deadline),
