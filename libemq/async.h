@@ -39,6 +39,7 @@ typedef struct emq_link {
     uv_poll_t poll;
     emq_async *client;
     int is_dropped;
+    int is_just_read; /* and was not ended then */
     int fd;
     int events;            /* that are watched */
     redisContext *context; /* NULL while it connects; then it owns the descriptor */

@@ -255,12 +255,12 @@ static void receive_the_rest(emq_link *link) {
 int emq_link_add(emq_link *link, const emq_line *line) {
     char *command = NULL;
     /* an int in hiredis 0.14 */
-    long long length = redisFormatCommandArgv(&command, line->argc, line->argv, line->argvlen);
+    long long length = redisFormatSdsCommandArgv(&command, line->argc, line->argv, line->argvlen);
     if (length < 0) {
         return EMQ_ENOMEM;
     }
     int added = redisAppendFormattedCommand(link->context, command, (size_t)length) == REDIS_OK;
-    redisFreeCommand(command);
+    redisFreeSdsCommand(command);
     link->given += added ? (uint64_t)length : 0;
     return added ? EMQ_OK : EMQ_ENOMEM;
 }
@@ -304,7 +304,7 @@ static int fill(emq_link *link) {
 static int has_ended_quietly(emq_link *link) {
     struct pollfd waited = {link->fd, POLLIN, 0};
     if (link->client->stage != EMQ_STAGE_OPEN || link->client->flight.first != NULL ||
-        poll(&waited, 1, 0) <= 0) {
+        link->is_just_read || poll(&waited, 1, 0) <= 0) {
         return 0;
     }
     receive(link);
@@ -360,10 +360,12 @@ static void on_events(uv_poll_t *handle, int status, int events) {
     } else {
         if ((events & UV_READABLE) != 0) {
             receive(link);
+            link->is_just_read = 1;
         }
         if ((events & UV_WRITABLE) != 0 && !link->is_dropped) {
             emq_link_flush(link);
         }
     }
     emq_async_settle(client);
+    link->is_just_read = 0; /* dropped or not: it lives until the loop comes round */
 }

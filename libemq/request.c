@@ -23,7 +23,7 @@ int emq_request_make(emq_request **out, int result, emq_line *line, const char *
     if (result == EMQ_OK) {
         /* an int in hiredis 0.14 */
         long long length =
-            redisFormatCommandArgv(&request->command, line->argc, line->argv, line->argvlen);
+            redisFormatSdsCommandArgv(&request->command, line->argc, line->argv, line->argvlen);
         if (length < 0) {
             free(request);
             request = NULL;
@@ -42,7 +42,7 @@ int emq_request_make(emq_request **out, int result, emq_line *line, const char *
 
 void emq_request_free(emq_request *request) {
     if (request != NULL) {
-        redisFreeCommand(request->command);
+        redisFreeSdsCommand(request->command);
         emq_job_free(request->job);
         freeReplyObject(request->reply);
         free(request);
@@ -60,12 +60,12 @@ int emq_request_mint_again(emq_request *request) {
                                   request->command + request->payload_at, request->payload_size);
     }
     if (result == EMQ_OK &&
-        redisFormatCommandArgv(&command, line.argc, line.argv, line.argvlen) < 0) {
+        redisFormatSdsCommandArgv(&command, line.argc, line.argv, line.argvlen) < 0) {
         result = EMQ_ENOMEM;
     }
     emq_line_clear(&line);
     if (result == EMQ_OK) { /* every id has the same length, and so has the command */
-        redisFreeCommand(request->command);
+        redisFreeSdsCommand(request->command);
         request->command = command;
         request->id = fresh;
         request->mints++;
