@@ -101,7 +101,8 @@ static void lose_context(emq_link *link) {
     } else if (context->err == REDIS_ERR_OOM && emq_limits_exceeded(context->reader)) {
         emq_async_lose(client,
                        emq_fail(&client->error, EMQ_EPROTOCOL,
-                                "the peer announced more than %d elements", EMQ_ELEMENTS_MAX));
+                                "the peer announced more than %d elements, or too deep ones",
+                                EMQ_ELEMENTS_MAX));
     } else if (context->err == REDIS_ERR_OOM) {
         lose_plain(link, EMQ_ENOMEM);
     } else if (client->stage == EMQ_STAGE_ASKING && link->replies == 1 &&

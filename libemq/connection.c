@@ -92,7 +92,8 @@ static int fail_context(const exchange *x) {
         return emq_fail(x->error, EMQ_EPROTOCOL, "%s", x->context->errstr);
     case REDIS_ERR_OOM:
         return emq_limits_exceeded(x->context->reader)
-                   ? emq_fail(x->error, EMQ_EPROTOCOL, "the peer announced more than %d elements",
+                   ? emq_fail(x->error, EMQ_EPROTOCOL,
+                              "the peer announced more than %d elements, or too deep ones",
                               EMQ_ELEMENTS_MAX)
                    : emq_fail_plain(x->error, EMQ_ENOMEM);
     default:
