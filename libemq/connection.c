@@ -131,7 +131,8 @@ static int fail_context(const exchange *x) {
     case REDIS_ERR_OOM:
         return emq_limits_exceeded(x->context->reader)
                    ? emq_text_fail(x->error, EMQ_EPROTOCOL,
-                                   "the peer announced more than %d elements", EMQ_ELEMENTS_MAX)
+                                   "the peer announced more than %d elements, or too deep ones",
+                                   EMQ_ELEMENTS_MAX)
                    : emq_text_fail_plain(x->error, EMQ_ENOMEM);
     default:
         return fail_lost(x);

@@ -16,34 +16,9 @@
 #include "resolve.h"
 
 #define TIMED_OUT ETIMEDOUT
-#define UNIX_RETRY_MS 10
 
 static int open_socket(int family) {
     return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-}
-
-/* Waits for a started connect; returns 0 or an errno. */
-static int await_connected(int fd, emq_deadline deadline) {
-    int events = emq_poll(fd, POLLOUT, deadline);
-    if (events == 0) {
-        return TIMED_OUT;
-    }
-    int failure = 0;
-    socklen_t length = sizeof(failure);
-    if (events < 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &length) != 0) {
-        return errno;
-    }
-    return failure;
-}
-
-/* Connects; returns 0 or an errno. */
-static int connect_socket(int fd, const struct sockaddr *address, socklen_t length,
-                          emq_deadline deadline) {
-    if (connect(fd, address, length) == 0) {
-        return 0;
-    }
-    /* an interrupted connect goes on by itself */
-    return errno == EINPROGRESS || errno == EINTR ? await_connected(fd, deadline) : errno;
 }
 
 /* A connect to a closed port of the ephemeral range can meet itself. Such a connection echoes what
@@ -67,21 +42,57 @@ static void tune_tcp(int fd) {
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-/* Tries one address; returns 0 and sets *fd, or an errno. */
-static int dial_address(int *fd, const struct addrinfo *address, emq_deadline deadline) {
-    int opened = open_socket(address->ai_family);
+int emq_dial_start(int *fd, const struct sockaddr *address, socklen_t length) {
+    int opened = open_socket(address->sa_family);
     if (opened < 0) {
         return errno;
     }
-    int failure = connect_socket(opened, address->ai_addr, address->ai_addrlen, deadline);
-    if (failure == 0 && is_connected_to_itself(opened)) {
-        failure = ECONNREFUSED;
+    /* an interrupted connect goes on by itself */
+    int failure = connect(opened, address, length) == 0 ? 0 : errno;
+    if (failure != 0 && failure != EINPROGRESS && failure != EINTR) {
+        (void)close(opened);
+        return failure;
+    }
+    *fd = opened;
+    return 0;
+}
+
+int emq_dial_finish(int fd) {
+    int failure = 0;
+    socklen_t length = sizeof(failure);
+    struct sockaddr_storage own = {.ss_family = AF_UNSPEC};
+    socklen_t own_length = sizeof(own);
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &length) != 0 ||
+        getsockname(fd, (struct sockaddr *)&own, &own_length) != 0) {
+        return errno;
+    }
+    if (failure == 0 && own.ss_family != AF_UNIX) {
+        if (is_connected_to_itself(fd)) {
+            return ECONNREFUSED;
+        }
+        tune_tcp(fd);
+    }
+    return failure;
+}
+
+/* Connects to one address; returns 0 and sets *fd, or an errno. */
+static int dial_address(int *fd, const struct sockaddr *address, socklen_t length,
+                        emq_deadline deadline) {
+    int opened = -1;
+    int failure = emq_dial_start(&opened, address, length);
+    if (failure != 0) {
+        return failure;
+    }
+    int events = emq_poll(opened, POLLOUT, deadline);
+    if (events == 0) {
+        failure = TIMED_OUT;
+    } else {
+        failure = events < 0 ? errno : emq_dial_finish(opened);
     }
     if (failure != 0) {
         (void)close(opened);
         return failure;
     }
-    tune_tcp(opened);
     *fd = opened;
     return 0;
 }
@@ -117,7 +128,7 @@ static const char *describe(int failure) {
     }
 }
 
-static int fail_to_connect(emq_text *error, int failure, const char *where) {
+int emq_dial_fail(emq_text *error, int failure, const char *where) {
     int result = EMQ_ECONNECT;
     if (failure == EMFILE || failure == ENFILE || failure == ENOBUFS || failure == ENOMEM) {
         result = EMQ_ESYSTEM;
@@ -134,7 +145,7 @@ static int dial_tcp(int *fd, const emq_endpoint *endpoint, emq_deadline deadline
     int left = count_addresses(addresses);
     int failure = ECONNREFUSED;
     for (const struct addrinfo *a = addresses; a != NULL && failure != 0; a = a->ai_next) {
-        failure = dial_address(fd, a, emq_deadline_share(deadline, left--));
+        failure = dial_address(fd, a->ai_addr, a->ai_addrlen, emq_deadline_share(deadline, left--));
     }
     freeaddrinfo(addresses);
     if (failure == 0) {
@@ -144,7 +155,7 @@ static int dial_tcp(int *fd, const emq_endpoint *endpoint, emq_deadline deadline
         return emq_text_fail(error, EMQ_ETIMEOUT, "%s port %u did not answer in time",
                              endpoint->host, (unsigned)endpoint->port);
     }
-    return fail_to_connect(error, failure, endpoint->host);
+    return emq_dial_fail(error, failure, endpoint->host);
 }
 
 int emq_unix_path_valid(const char *path) {
@@ -153,38 +164,29 @@ int emq_unix_path_valid(const char *path) {
     return length > 0 && length < sizeof(address.sun_path);
 }
 
-/* A Unix socket whose backlog is full says "try again" at once, and nothing tells when. */
-static int connect_unix(int fd, const struct sockaddr_un *address, emq_deadline deadline) {
-    for (;;) {
-        int failure =
-            connect_socket(fd, (const struct sockaddr *)address, sizeof(*address), deadline);
-        if (failure != EAGAIN) {
-            return failure;
-        }
-        int left = emq_deadline_left_ms(deadline);
-        if (left == 0) {
-            return TIMED_OUT;
-        }
-        (void)poll(NULL, 0, left < UNIX_RETRY_MS ? left : UNIX_RETRY_MS);
-    }
+void emq_unix_address(struct sockaddr_un *address, const char *path) {
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(address->sun_path, path, strlen(path) + 1); /* the options were checked */
 }
 
 static int dial_unix(int *fd, const char *path, emq_deadline deadline, emq_text *error) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    memcpy(address.sun_path, path, strlen(path) + 1); /* the options were checked */
-    int opened = open_socket(AF_UNIX);
-    int failure = opened < 0 ? errno : connect_unix(opened, &address, deadline);
-    if (failure == 0) {
-        *fd = opened;
-        return EMQ_OK;
+    struct sockaddr_un address;
+    emq_unix_address(&address, path);
+    for (;;) {
+        int failure =
+            dial_address(fd, (const struct sockaddr *)&address, sizeof(address), deadline);
+        int left = emq_deadline_left_ms(deadline);
+        if (failure == 0) {
+            return EMQ_OK;
+        }
+        if (failure == TIMED_OUT || (failure == EAGAIN && left == 0)) {
+            return emq_text_fail(error, EMQ_ETIMEOUT, "%s did not answer in time", path);
+        }
+        if (failure != EAGAIN) {
+            return emq_dial_fail(error, failure, path);
+        }
+        (void)poll(NULL, 0, left < EMQ_UNIX_RETRY_MS ? left : EMQ_UNIX_RETRY_MS);
     }
-    if (opened >= 0) {
-        (void)close(opened);
-    }
-    if (failure == TIMED_OUT) {
-        return emq_text_fail(error, EMQ_ETIMEOUT, "%s did not answer in time", path);
-    }
-    return fail_to_connect(error, failure, path);
 }
 
 int emq_dial(int *fd, const emq_endpoint *endpoint, emq_deadline deadline, emq_text *error) {

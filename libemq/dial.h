@@ -4,6 +4,8 @@
 #define EMQ_LIBEMQ_DIAL_H
 
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "deadline.h"
 #include "text.h"
@@ -17,6 +19,22 @@ typedef struct emq_endpoint {
 
 /* Tells whether a path fits into a socket address. */
 int emq_unix_path_valid(const char *path);
+
+/* The parts of it, for a transport that waits by itself. Starting a connect: 0 and a non-blocking,
+ * close-on-exec socket, or an errno. */
+int emq_dial_start(int *fd, const struct sockaddr *address, socklen_t length);
+
+/* What came of it, once the socket can be written: 0 or an errno. */
+int emq_dial_finish(int fd);
+
+/* The result and the sentence of such an errno. */
+int emq_dial_fail(emq_text *error, int failure, const char *where);
+
+/* The address of a path that fits. */
+void emq_unix_address(struct sockaddr_un *address, const char *path);
+
+/* A Unix socket whose backlog is full says "try again" (EAGAIN) at once, and nothing tells when. */
+#define EMQ_UNIX_RETRY_MS 10
 
 /* Connects to the first address that answers: a non-blocking, close-on-exec stream socket. */
 int emq_dial(int *fd, const emq_endpoint *endpoint, emq_deadline deadline, emq_text *error);

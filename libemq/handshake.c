@@ -7,7 +7,7 @@
 #include "line.h"
 #include "secret.h"
 
-enum { STEP_SELECT, STEP_NAME, STEP_VERSION, STEP_FENCE, STEPS };
+enum { STEP_SELECT, STEP_NAME, STEP_VERSION, STEP_FENCE };
 
 static int authenticate(emq_connection *connection, const char *username, const char *password,
                         emq_deadline deadline, emq_text *error) {
@@ -27,55 +27,61 @@ static int authenticate(emq_connection *connection, const char *username, const 
     return result;
 }
 
-static int build_steps(emq_line lines[STEPS], char number[EMQ_LINE_NUMBER_MAX],
-                       const emq_client_options *options) {
-    int result = emq_line_select(&lines[STEP_SELECT], number, options->database);
+static int build_steps(emq_ask *ask, const emq_client_options *options) {
+    int result = emq_line_select(&ask->lines[STEP_SELECT], ask->number, options->database);
     if (result == EMQ_OK) {
-        result = emq_line_client_name(&lines[STEP_NAME], options->client_name);
+        result = emq_line_client_name(&ask->lines[STEP_NAME], options->client_name);
     }
     if (result == EMQ_OK) {
-        result = emq_line_version(&lines[STEP_VERSION]);
+        result = emq_line_version(&ask->lines[STEP_VERSION]);
     }
-    return result == EMQ_OK ? emq_line_fence(&lines[STEP_FENCE]) : result;
+    return result == EMQ_OK ? emq_line_fence(&ask->lines[STEP_FENCE]) : result;
 }
 
-/* Judges the replies of the steps first to end - 1, in order: the first refusal counts. */
-static int judge(redisReply *const replies[STEPS], int first, int end, emq_text *error) {
-    static int (*const decoders[STEPS])(const redisReply *, emq_text *) = {
+/* Database 0 is what a connection starts with: no right to SELECT is needed for it. */
+int emq_ask_build(emq_ask *ask, const emq_client_options *options, emq_fence_rule fence) {
+    *ask = (emq_ask){.first = options->database != 0 ? STEP_SELECT : STEP_NAME,
+                     .end = fence == EMQ_FENCE_REQUIRED ? EMQ_ASK_STEPS : STEP_FENCE};
+    return build_steps(ask, options);
+}
+
+int emq_ask_judge(const emq_ask *ask, emq_text *error) {
+    static int (*const decoders[EMQ_ASK_STEPS])(const redisReply *, emq_text *) = {
         [STEP_SELECT] = emq_decode_select,
         [STEP_NAME] = emq_decode_client_name,
         [STEP_VERSION] = emq_decode_version,
         [STEP_FENCE] = emq_decode_fence,
     };
     int result = EMQ_OK;
-    for (int i = first; i < end && result == EMQ_OK; i++) {
-        result = decoders[i](replies[i], error);
+    for (int i = ask->first; i < ask->end && result == EMQ_OK; i++) {
+        result = decoders[i](ask->replies[i], error);
     }
     return result;
 }
 
-/* Database 0 is what a connection starts with: no right to SELECT is needed for it. */
+void emq_ask_clear(emq_ask *ask) {
+    for (int i = 0; i < EMQ_ASK_STEPS; i++) {
+        freeReplyObject(ask->replies[i]);
+        ask->replies[i] = NULL;
+        emq_line_clear(&ask->lines[i]);
+    }
+}
+
 static int ask(emq_connection *connection, const emq_client_options *options, emq_fence_rule fence,
                emq_deadline deadline, emq_text *error) {
-    emq_line lines[STEPS] = {EMQ_LINE_INIT, EMQ_LINE_INIT, EMQ_LINE_INIT, EMQ_LINE_INIT};
-    char number[EMQ_LINE_NUMBER_MAX];
-    redisReply *replies[STEPS] = {NULL, NULL, NULL, NULL};
-    int first = options->database != 0 ? STEP_SELECT : STEP_NAME;
-    int end = fence == EMQ_FENCE_REQUIRED ? STEPS : STEP_FENCE;
-    int result = build_steps(lines, number, options);
+    emq_ask asked;
+    int result = emq_ask_build(&asked, options, fence);
     if (result != EMQ_OK) {
         emq_text_fail_plain(error, result);
     } else {
-        result = emq_connection_exchange(connection, lines + first, end - first, replies + first,
-                                         deadline, error);
+        result =
+            emq_connection_exchange(connection, asked.lines + asked.first, asked.end - asked.first,
+                                    asked.replies + asked.first, deadline, error);
     }
     if (result == EMQ_OK) {
-        result = judge(replies, first, end, error);
+        result = emq_ask_judge(&asked, error);
     }
-    for (int i = 0; i < STEPS; i++) {
-        freeReplyObject(replies[i]);
-        emq_line_clear(&lines[i]);
-    }
+    emq_ask_clear(&asked);
     return result;
 }
 
@@ -99,7 +105,7 @@ static int introduce(emq_connection *connection, const emq_client_options *optio
 
 /* On the connect path no job is at stake: what is an open question elsewhere is a plain "not
  * connected" here. */
-static int as_connect_result(int result) {
+int emq_handshake_result(int result) {
     switch (result) {
     case EMQ_ETIMEOUT:
         return EMQ_ECONNTIMEOUT;
@@ -130,5 +136,5 @@ int emq_handshake(emq_connection *connection, const emq_settings *settings, emq_
     if (result != EMQ_OK) {
         emq_connection_close(connection);
     }
-    return as_connect_result(result);
+    return emq_handshake_result(result);
 }

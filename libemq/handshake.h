@@ -4,9 +4,29 @@
 #define EMQ_LIBEMQ_HANDSHAKE_H
 
 #include "connection.h"
+#include "line.h"
 #include "settings.h"
 
 typedef enum emq_fence_rule { EMQ_FENCE_REQUIRED, EMQ_FENCE_NOT_READ } emq_fence_rule;
+
+/* What is asked of a server behind AUTH, in one go, and judged in order: the first refusal counts.
+ * The lines and the replies are at their steps, from `first` to `end` - 1. */
+#define EMQ_ASK_STEPS 4
+typedef struct emq_ask {
+    int first;
+    int end;
+    emq_line lines[EMQ_ASK_STEPS];
+    redisReply *replies[EMQ_ASK_STEPS];
+    char number[EMQ_LINE_NUMBER_MAX]; /* which a line borrows: an ask stays where it was built */
+} emq_ask;
+
+/* 0; EMQ_ENOMEM. It is cleared in both cases. */
+int emq_ask_build(emq_ask *ask, const emq_client_options *options, emq_fence_rule fence);
+int emq_ask_judge(const emq_ask *ask, emq_text *error);
+void emq_ask_clear(emq_ask *ask);
+
+/* The result of a connect path that ended in this one. */
+int emq_handshake_result(int result);
 
 /* Connects, authenticates, selects, names the connection, and asks what the server serves. On a
  * failure the connection is closed. */

@@ -619,6 +619,20 @@ int emq_line_arguments(emq_line *out, int argc, const char *const *argv, const s
     return result;
 }
 
+#define FRAME_MAX 32 /* bytes that frame one argument, at most */
+
+int emq_line_fits(const emq_line *line) {
+    size_t left = EMQ_REQUEST_MAX;
+    for (int i = 0; i < line->argc; i++) {
+        size_t length = line->argvlen[i];
+        if (length > left || left - length < FRAME_MAX) {
+            return 0;
+        }
+        left -= length + FRAME_MAX;
+    }
+    return 1;
+}
+
 int emq_line_auth(emq_line *out, const char *username, const char *password) {
     if (username == NULL) {
         return emq_line_arguments(out, 2, (const char *const[]){"AUTH", password}, NULL);

@@ -4,9 +4,19 @@
 #define EMQ_LIBEMQ_LINE_H
 
 #include <emq/line.h>
+#include <limits.h>
 
 /* Builds a line of any arguments, which are borrowed. No lengths means NUL-terminated words. */
 int emq_line_arguments(emq_line *out, int argc, const char *const *argv, const size_t *argvlen);
+
+/* The same for any command of a caller: EMQ_EINVAL; EMQ_EFORBIDDEN (none that a client sends). */
+int emq_line_raw(emq_line *out, int argc, const char *const *argv, const size_t *argvlen);
+
+/* hiredis counts the bytes of a command in an int. */
+#define EMQ_REQUEST_MAX ((size_t)INT_MAX / 2)
+
+/* Whether a line is no larger than that, as it is sent. */
+int emq_line_fits(const emq_line *line);
 
 /* AUTH with a user or, when `username` is NULL, in its older form of a password alone. */
 int emq_line_auth(emq_line *out, const char *username, const char *password);

@@ -42,8 +42,7 @@ static int is_forbidden(const emq_line *line) {
     return 0;
 }
 
-/* Builds client->line from the caller's arguments, which it borrows. */
-static int build(emq_client *client, int argc, const char *const *argv, const size_t *argvlen) {
+int emq_line_raw(emq_line *out, int argc, const char *const *argv, const size_t *argvlen) {
     if (argc < 1 || argc > ARGUMENTS_MAX || argv == NULL) {
         return EMQ_EINVAL;
     }
@@ -52,7 +51,8 @@ static int build(emq_client *client, int argc, const char *const *argv, const si
             return EMQ_EINVAL;
         }
     }
-    return emq_line_arguments(&client->line, argc, argv, argvlen);
+    int result = emq_line_arguments(out, argc, argv, argvlen);
+    return result == EMQ_OK && is_forbidden(out) ? EMQ_EFORBIDDEN : result;
 }
 
 int emq_client_command(emq_reply **out, emq_client *client, int argc, const char *const *argv,
@@ -67,10 +67,7 @@ int emq_client_command(emq_reply **out, emq_client *client, int argc, const char
     emq_deadline deadline = emq_deadline_in(client->settings.options.command_timeout_ms);
     redisReply *reply = NULL;
     emq_text_clear(&client->error);
-    int result = build(client, argc, argv, argvlen);
-    if (result == EMQ_OK && is_forbidden(&client->line)) {
-        result = EMQ_EFORBIDDEN;
-    }
+    int result = emq_line_raw(&client->line, argc, argv, argvlen);
     if (result != EMQ_OK) {
         return emq_text_fail_plain(&client->error, result);
     }

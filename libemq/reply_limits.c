@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limit on arrays: hiredis's own functions, with a check before an array is made. */
+/* The limits on arrays: hiredis's own functions, with a check before an array is made. */
 #include "reply_limits.h"
+
+static int is_too_deep(const redisReadTask *task) {
+    int depth = 1;
+    while (depth <= EMQ_DEPTH_MAX && task->parent != NULL) {
+        task = task->parent;
+        depth++;
+    }
+    return depth > EMQ_DEPTH_MAX;
+}
 
 static void *create_array(const redisReadTask *task, emq_element_count elements) {
     emq_limits *limits = task->privdata;
-    if (elements > EMQ_ELEMENTS_MAX) {
+    if (elements > EMQ_ELEMENTS_MAX || is_too_deep(task)) {
         limits->is_exceeded = 1;
         return NULL;
     }

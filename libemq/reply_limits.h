@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A limit on what a peer may announce. A few bytes that name an array of two thousand million
- * elements would keep this process allocating and freeing for seconds, far behind the deadline. */
+/* Limits on what a peer may announce. A few bytes that name an array of two thousand million
+ * elements would keep this process allocating and freeing for seconds, far behind the deadline.
+ * Arrays in arrays in arrays are freed by recursion, which would use up the stack: hiredis bounds
+ * their depth itself before version 1, and no more since. */
 #ifndef EMQ_LIBEMQ_LIMITS_H
 #define EMQ_LIBEMQ_LIMITS_H
 
 #include <hiredis/hiredis.h>
 
-/* No reply of the wire has so many. */
+/* No reply of the wire has so many, nor so deep ones. */
 #define EMQ_ELEMENTS_MAX 1048576
+#define EMQ_DEPTH_MAX 8
 
 /* hiredis counts elements in another type since its version 1. */
 #if HIREDIS_MAJOR >= 1
@@ -22,8 +25,8 @@ typedef struct emq_limits {
     int is_exceeded;
 } emq_limits;
 
-/* Makes the reader refuse larger arrays, as if there were no memory for them. The limits live as
- * long as the reader, at the same address. */
+/* Makes the reader refuse larger and deeper arrays, as if there were no memory for them. The limits
+ * live as long as the reader, at the same address. */
 void emq_limits_set(emq_limits *limits, redisReader *reader);
 
 /* Whether the reader has refused an array. */

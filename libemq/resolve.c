@@ -17,7 +17,6 @@
 
 #include "memory.h"
 
-#define SERVICE_MAX 8
 #define ABANDONED_MAX 16
 
 /* How many look-ups of this process nobody waits for, in the lower half; the upper half is the
@@ -48,7 +47,7 @@ typedef struct lookup {
     int is_abandoned;
     int code; /* of getaddrinfo */
     struct addrinfo *addresses;
-    char service[SERVICE_MAX];
+    char service[EMQ_SERVICE_MAX];
     char host[];
 } lookup;
 
@@ -169,23 +168,33 @@ static int resolve_name(int *code, struct addrinfo **out, const char *host, cons
                        : emq_text_fail(error, EMQ_ETIMEOUT, "resolving %s took too long", host);
 }
 
+int emq_resolve_fail(emq_text *error, int code, const char *host) {
+    if (code == EAI_MEMORY) {
+        return emq_text_fail_plain(error, EMQ_ENOMEM);
+    }
+    return emq_text_fail(error, EMQ_ERESOLVE, "%s: %s", host, gai_strerror(code));
+}
+
+int emq_resolve_address(struct addrinfo **out, const char *host, uint16_t port) {
+    char service[EMQ_SERVICE_MAX];
+    emq_resolve_service(service, port);
+    return look_up(out, host, service, AI_NUMERICHOST | AI_NUMERICSERV);
+}
+
+void emq_resolve_service(char service[EMQ_SERVICE_MAX], uint16_t port) {
+    (void)snprintf(service, EMQ_SERVICE_MAX, "%u", (unsigned)port);
+}
+
 int emq_resolve(struct addrinfo **out, const char *host, uint16_t port, emq_deadline deadline,
                 emq_text *error) {
-    char service[SERVICE_MAX];
-    (void)snprintf(service, sizeof(service), "%u", (unsigned)port);
-    /* an address needs no thread */
-    int code = look_up(out, host, service, AI_NUMERICHOST | AI_NUMERICSERV);
+    char service[EMQ_SERVICE_MAX];
+    emq_resolve_service(service, port);
+    int code = emq_resolve_address(out, host, port);
     if (code == EAI_NONAME) {
         int result = resolve_name(&code, out, host, service, deadline, error);
         if (result != EMQ_OK) {
             return result;
         }
     }
-    if (code == EAI_MEMORY) {
-        return emq_text_fail_plain(error, EMQ_ENOMEM);
-    }
-    if (code != 0) {
-        return emq_text_fail(error, EMQ_ERESOLVE, "%s: %s", host, gai_strerror(code));
-    }
-    return EMQ_OK;
+    return code == 0 ? EMQ_OK : emq_resolve_fail(error, code, host);
 }

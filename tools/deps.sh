@@ -31,6 +31,7 @@ build|command:cmake|cmake
 build|command:pkg-config|pkg-config
 build|command:git|git
 build|module:hiredis|libhiredis-dev
+build|module:libuv|libuv1-dev
 build|module:libcrypto|libssl-dev
 server|command:dpkg-source|dpkg-dev
 server|command:make|make

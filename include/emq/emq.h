@@ -15,6 +15,7 @@
 #ifndef EMQ_EMQ_H
 #define EMQ_EMQ_H
 
+#include <emq/async.h>
 #include <emq/client.h>
 #include <emq/error.h>
 #include <emq/export.h>

@@ -68,6 +68,7 @@ typedef enum emq_class {
     EMQ_RESULT(EPOOLTIMEOUT, -35, RETRYABLE, "no client of the pool became free in time")          \
     EMQ_RESULT(ETIMEOUT, -40, UNKNOWN, "no answer within the deadline; it may have been done")     \
     EMQ_RESULT(ECONNLOST, -41, UNKNOWN, "the connection was lost; it may have been done")          \
+    EMQ_RESULT(ECANCELED, -42, UNKNOWN, "canceled; if it was sent, it may have been done")         \
     EMQ_RESULT(ESTALE, -50, STALE, "the lease is stale: another holder, or taken back")            \
     EMQ_RESULT(EJOBGONE, -51, STALE, "the job is gone")                                            \
     EMQ_RESULT(EFENCE_ABSENT, -60, SERVER, "{emq}:version is absent: EMQ.INSTALL was never run")   \

@@ -360,8 +360,28 @@ static void wrong_calls_send_nothing(void **state) {
     peer_stop(p);
 }
 
+/* Freeing them would use up the stack. */
+static void arrays_that_are_too_deep_are_refused(void **state) {
+    static const char one[] = "*1\r\n";
+    enum { DEPTH = 500000, SIZE = sizeof(one) - 1 };
+    char *nested = malloc((size_t)DEPTH * SIZE);
+    emq_job *job = NULL;
+    (void)state;
+    for (size_t i = 0; i < DEPTH; i++) {
+        memcpy(nested + i * SIZE, one, SIZE);
+    }
+    peer *p = start_peer((peer_step){PEER_SEND, nested, (size_t)DEPTH * SIZE}, hold);
+    emq_client *client = open_on(p, LONG_MS);
+    EXPECT_RESULT(client, emq_claim(&job, client, "q", 1000), EMQ_EPROTOCOL);
+    assert_null(job);
+    emq_client_close(client);
+    peer_stop(p);
+    free(nested);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arrays_that_are_too_deep_are_refused),
         cmocka_unit_test(a_connection_that_timed_out_is_not_used_again),
         cmocka_unit_test(a_reconnect_starts_clean),
         cmocka_unit_test(an_unasked_reply_answers_nothing),

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The asynchronous client: opening, closing, submitting, deadlines, and the calling of callbacks.
+ */
+#include "async.h"
+#include "memory.h"
+
+#include <string.h>
+
+#define DEFAULT_REQUESTS 4096
+#define DEFAULT_BYTES ((size_t)64 * 1024 * 1024)
+#define DEFAULT_BACKOFF_MIN_MS 50
+#define DEFAULT_BACKOFF_MAX_MS 5000
+
+void emq_async_options_init(emq_async_options *options) {
+    if (options != NULL) {
+        *options = (emq_async_options)EMQ_ASYNC_OPTIONS_INIT;
+    }
+}
+
+static int read_options(emq_async_options *out, const emq_async_options *options) {
+    emq_async_options_init(out);
+    if (options != NULL) {
+        int result = emq_options_read(out, sizeof(*out), options, options->size);
+        if (result != EMQ_OK) {
+            return result;
+        }
+    }
+    out->max_requests = out->max_requests != 0 ? out->max_requests : DEFAULT_REQUESTS;
+    out->max_bytes = out->max_bytes != 0 ? out->max_bytes : DEFAULT_BYTES;
+    out->backoff_min_ms = out->backoff_min_ms != 0 ? out->backoff_min_ms : DEFAULT_BACKOFF_MIN_MS;
+    out->backoff_max_ms = out->backoff_max_ms != 0 ? out->backoff_max_ms : DEFAULT_BACKOFF_MAX_MS;
+    return out->complete_once <= 1 && out->backoff_min_ms <= out->backoff_max_ms ? EMQ_OK
+                                                                                 : EMQ_EINVAL;
+}
+
+/* The callbacks. */
+
+void emq_async_finish(emq_async *client, emq_request *request, int result, const emq_text *text) {
+    request->is_done = 1;
+    request->result = result;
+    if (result < 0 && request->error.bytes[0] == '\0') {
+        if (text != NULL && text->bytes[0] != '\0') {
+            request->error = *text;
+        } else {
+            emq_text_fail_plain(&request->error, result);
+        }
+    }
+    request->next_done = NULL;
+    if (client->done_last != NULL) {
+        client->done_last->next_done = request;
+    } else {
+        client->done_first = request;
+    }
+    client->done_last = request;
+}
+
+void emq_async_note(emq_async *client, emq_async_state state, int reason) {
+    client->state = state;
+    client->reason = reason;
+    client->is_noted = 1;
+}
+
+static void unhold(emq_async *client, emq_request *request) {
+    if (request->is_held) {
+        request->is_held = 0;
+        (void)atomic_fetch_sub(&client->held, 1);
+        (void)atomic_fetch_sub(&client->held_bytes, request->length);
+    }
+}
+
+void emq_async_release(emq_async *client, emq_request *request) {
+    if (request->is_called && request->place == EMQ_PLACE_NOWHERE) {
+        unhold(client, request);
+        emq_request_free(request);
+    }
+}
+
+/* The callback finds room for the next request. */
+static void call_back(emq_async *client) {
+    emq_request *request = client->done_first;
+    client->done_first = request->next_done;
+    if (client->done_first == NULL) {
+        client->done_last = NULL;
+    }
+    if (request->place == EMQ_PLACE_NOWHERE) {
+        unhold(client, request);
+    }
+    request->callback(request, request->result, request->user);
+    request->is_called = 1;
+    emq_async_release(client, request);
+}
+
+static int is_sending_due(const emq_async *client) {
+    return client->stage == EMQ_STAGE_OPEN && !client->is_closing && client->queue.first != NULL &&
+           (client->link->events & UV_WRITABLE) == 0;
+}
+
+/* What a callback brings about is settled in the same go. */
+void emq_async_settle(emq_async *client) {
+    client->is_settling = 1;
+    while (client->is_noted || client->done_first != NULL || is_sending_due(client)) {
+        if (client->is_noted) {
+            client->is_noted = 0;
+            if (client->options.on_state != NULL && !client->is_closing) {
+                client->options.on_state(client, client->state, client->reason,
+                                         client->options.user);
+            }
+        } else if (client->done_first != NULL) {
+            call_back(client);
+        } else {
+            emq_link_flush(client->link);
+        }
+    }
+    client->is_settling = 0;
+}
+
+static void on_kick(uv_timer_t *timer) {
+    emq_async_settle(timer->data);
+}
+
+void emq_async_kick(emq_async *client) {
+    if (!client->is_settling && !client->is_closing) {
+        (void)uv_timer_start(&client->kick, on_kick, 0, 0);
+    }
+}
+
+/* The deadlines. */
+
+static int is_before(emq_deadline a, emq_deadline b) {
+    return a.at_ns < b.at_ns;
+}
+
+static void on_watch(uv_timer_t *timer);
+
+/* Sees to it that the timer fires no later than that. */
+static void watch(emq_async *client, emq_deadline deadline) {
+    if (client->is_watched && !is_before(deadline, client->watched)) {
+        return;
+    }
+    client->is_watched = 1;
+    client->watched = deadline;
+    uv_update_time(client->loop);
+    (void)uv_timer_start(&client->watch, on_watch, (uint64_t)emq_deadline_left_ms(deadline), 0);
+}
+
+static void finish_late(emq_async *client, emq_request *request, int was_sent) {
+    if (request->is_done) { /* canceled */
+        emq_async_release(client, request);
+        return;
+    }
+    client->counters[EMQ_ASYNC_TIMEOUTS]++;
+    if (was_sent) {
+        emq_async_finish(client, request, EMQ_ETIMEOUT, NULL);
+    } else {
+        emq_text_fail(&request->error, EMQ_ECONNTIMEOUT, "not sent by its deadline");
+        emq_async_finish(client, request, EMQ_ECONNTIMEOUT, NULL);
+    }
+}
+
+static int was_sent_whole(const emq_request *request, uint64_t sent) {
+    return request->given == request->length && request->end_at <= sent;
+}
+
+/* Ends the late ones of a list, watches for the others, and tells whether any was late. */
+static int sweep(emq_async *client, emq_request_list *list, uint64_t sent) {
+    const emq_deadline now = emq_deadline_in(0);
+    int is_late = 0;
+    emq_request *next = NULL;
+    for (emq_request *request = list->first; request != NULL; request = next) {
+        next = request->next;
+        if (is_before(now, request->deadline)) {
+            watch(client, request->deadline);
+            continue;
+        }
+        is_late = 1;
+        emq_request_list_remove(list, request);
+        request->place = EMQ_PLACE_NOWHERE;
+        finish_late(client, request, was_sent_whole(request, sent));
+    }
+    return is_late;
+}
+
+/* An answer that is late would be taken for the next one's: the connection goes. Where the loop was
+ * held up, the answers may have come in time: timers run before the socket is looked at. */
+static void on_watch(uv_timer_t *timer) {
+    emq_async *client = timer->data;
+    client->is_watched = 0;
+    if (client->flight.first != NULL) {
+        emq_link_catch_up(client->link);
+    }
+    uint64_t sent = client->link != NULL ? emq_link_sent(client->link) : 0;
+    (void)sweep(client, &client->queue, 0);
+    if (sweep(client, &client->flight, sent)) {
+        emq_text_fail(&client->error, EMQ_ETIMEOUT, "a request was not answered by its deadline");
+        emq_async_lose(client, EMQ_ETIMEOUT);
+    }
+    emq_async_settle(client);
+}
+
+/* Losses. */
+
+static int may_repeat(const emq_async *client, const emq_request *request) {
+    return request->may_repeat && !request->is_repeated && !client->options.complete_once;
+}
+
+void emq_async_take_back(emq_async *client, uint64_t sent) {
+    emq_request_list lost = {NULL, NULL};
+    emq_request *request = NULL;
+    while ((request = client->flight.last) != NULL) {
+        int was_sent = was_sent_whole(request, sent);
+        emq_request_list_remove(&client->flight, request);
+        request->place = EMQ_PLACE_NOWHERE;
+        request->given = 0;
+        if (request->is_done) {
+            emq_async_release(client, request);
+        } else if (!was_sent || may_repeat(client, request)) {
+            request->is_repeated = request->is_repeated || was_sent;
+            request->place = EMQ_PLACE_QUEUE;
+            emq_request_list_add_first(&client->queue, request);
+        } else {
+            emq_request_list_add_first(&lost, request);
+        }
+    }
+    while ((request = lost.first) != NULL) {
+        emq_request_list_remove(&lost, request);
+        emq_async_finish(client, request, EMQ_ECONNLOST, NULL);
+    }
+}
+
+static void fail_list(emq_async *client, emq_request_list *list, int result, const emq_text *text) {
+    emq_request *request = NULL;
+    while ((request = list->first) != NULL) {
+        emq_request_list_remove(list, request);
+        request->place = EMQ_PLACE_NOWHERE;
+        if (request->is_done) {
+            emq_async_release(client, request);
+        } else {
+            emq_async_finish(client, request, result, text);
+        }
+    }
+}
+
+void emq_async_fail_queue(emq_async *client, int result, const emq_text *text) {
+    fail_list(client, &client->queue, result, text);
+}
+
+/* Submitting. */
+
+/* Takes room for a request, or tells that there is none. */
+static int reserve(emq_async *client, size_t bytes) {
+    size_t before = atomic_fetch_add(&client->held, 1);
+    size_t bytes_before = atomic_fetch_add(&client->held_bytes, bytes);
+    if (before < client->options.max_requests &&
+        (bytes_before == 0 || (bytes <= client->options.max_bytes &&
+                               bytes_before <= client->options.max_bytes - bytes))) {
+        return EMQ_OK;
+    }
+    (void)atomic_fetch_sub(&client->held, 1);
+    (void)atomic_fetch_sub(&client->held_bytes, bytes);
+    (void)atomic_fetch_add(&client->overloads, 1);
+    return EMQ_EOVERLOAD;
+}
+
+/* What both ways in have to look at. */
+static int prepare(emq_async *client, emq_request *request, emq_request_fn callback, void *user) {
+    const emq_client_options *options = &client->settings.options;
+    if (request->payload_size > options->max_payload) {
+        return EMQ_ETOOBIG;
+    }
+    int result = reserve(client, request->length);
+    if (result == EMQ_OK) {
+        request->client = client;
+        request->is_held = 1;
+        request->callback = callback;
+        request->user = user;
+        request->deadline = emq_deadline_in(request->timeout_ms != 0 ? request->timeout_ms
+                                                                     : options->command_timeout_ms);
+    }
+    return result;
+}
+
+static void queue_request(emq_async *client, emq_request *request) {
+    client->counters[EMQ_ASYNC_REQUESTS]++;
+    if (client->state == EMQ_ASYNC_REFUSED) {
+        request->place = EMQ_PLACE_NOWHERE;
+        emq_async_finish(client, request, client->reason, &client->error);
+        return;
+    }
+    request->place = EMQ_PLACE_QUEUE;
+    emq_request_list_add(&client->queue, request);
+    watch(client, request->deadline);
+}
+
+int emq_async_submit(emq_async *client, emq_request *request, emq_request_fn callback, void *user) {
+    if (client == NULL || request == NULL || callback == NULL || request->place != EMQ_PLACE_OWN) {
+        return EMQ_EINVAL;
+    }
+    if (client->is_closing || client->state == EMQ_ASYNC_REFUSED) {
+        return EMQ_ECLOSED;
+    }
+    int result = prepare(client, request, callback, user);
+    if (result == EMQ_OK) {
+        queue_request(client, request);
+        emq_async_kick(client);
+    }
+    return result;
+}
+
+int emq_async_submit_threadsafe(emq_async *client, emq_request *request, emq_request_fn callback,
+                                void *user) {
+    if (client == NULL || request == NULL || callback == NULL || request->place != EMQ_PLACE_OWN) {
+        return EMQ_EINVAL;
+    }
+    uv_mutex_lock(&client->mutex);
+    int result = client->is_shut ? EMQ_ECLOSED : prepare(client, request, callback, user);
+    if (result == EMQ_OK) {
+        request->place = EMQ_PLACE_MAIL;
+        emq_request_list_add(&client->box, request);
+        (void)uv_async_send(&client->mail);
+    }
+    uv_mutex_unlock(&client->mutex);
+    return result;
+}
+
+static emq_request_list empty_box(emq_async *client, int shut) {
+    uv_mutex_lock(&client->mutex);
+    emq_request_list box = client->box;
+    client->box = (emq_request_list){NULL, NULL};
+    client->is_shut = client->is_shut || shut;
+    uv_mutex_unlock(&client->mutex);
+    return box;
+}
+
+static void on_mail(uv_async_t *mail) {
+    emq_async *client = mail->data;
+    emq_request_list box = empty_box(client, 0);
+    emq_request *request = NULL;
+    while ((request = box.first) != NULL) {
+        emq_request_list_remove(&box, request);
+        queue_request(client, request);
+    }
+    emq_async_settle(client);
+}
+
+int emq_request_cancel(emq_request *request) {
+    if (request == NULL || request->place == EMQ_PLACE_OWN || request->place == EMQ_PLACE_MAIL) {
+        return EMQ_EINVAL;
+    }
+    if (request->is_done) {
+        return EMQ_OK;
+    }
+    emq_async *client = request->client;
+    if (request->place == EMQ_PLACE_QUEUE) {
+        emq_request_list_remove(&client->queue, request);
+        request->place = EMQ_PLACE_NOWHERE;
+    }
+    emq_async_finish(client, request, EMQ_ECANCELED, NULL);
+    emq_async_kick(client);
+    return EMQ_OK;
+}
+
+/* Opening and closing. */
+
+static int start(emq_async *client) {
+    if (uv_mutex_init(&client->mutex) != 0) {
+        return EMQ_ESYSTEM;
+    }
+    if (uv_async_init(client->loop, &client->mail, on_mail) != 0) {
+        uv_mutex_destroy(&client->mutex);
+        return EMQ_ESYSTEM;
+    }
+    (void)uv_timer_init(client->loop, &client->kick); /* never fails */
+    (void)uv_timer_init(client->loop, &client->watch);
+    (void)uv_timer_init(client->loop, &client->step);
+    client->handles = 4;
+    client->mail.data = client;
+    client->kick.data = client;
+    client->watch.data = client;
+    client->step.data = client;
+    emq_async_connect_in(client, 0);
+    return EMQ_OK;
+}
+
+int emq_async_open(emq_async **out, struct uv_loop_s *loop, const emq_client_options *options,
+                   const emq_async_options *async_options) {
+    if (out == NULL) {
+        return EMQ_EINVAL;
+    }
+    *out = NULL;
+    if (loop == NULL) {
+        return EMQ_EINVAL;
+    }
+    emq_async *client = emq_calloc(1, sizeof(*client));
+    if (client == NULL) {
+        return EMQ_ENOMEM;
+    }
+    client->loop = loop;
+    client->state = EMQ_ASYNC_CONNECTING;
+    atomic_init(&client->held, 0);
+    atomic_init(&client->held_bytes, 0);
+    atomic_init(&client->overloads, 0);
+    int result = read_options(&client->options, async_options);
+    if (result == EMQ_OK) {
+        result = emq_settings_init(&client->settings, options);
+    }
+    if (result == EMQ_OK && client->settings.options.tls != 0) {
+        result = EMQ_ENOTLS; /* and not without it: the password would go out in plain */
+    }
+    if (result == EMQ_OK) {
+        result = start(client);
+    }
+    if (result != EMQ_OK) {
+        emq_settings_clear(&client->settings);
+        emq_free(client);
+        return result;
+    }
+    *out = client;
+    return EMQ_OK;
+}
+
+void emq_async_handle_closed(emq_async *client) {
+    client->handles--;
+    if (client->handles > 0 || !client->is_closing) {
+        return;
+    }
+    emq_async_settle(client);
+    if (client->on_close != NULL) {
+        client->on_close(client->close_user);
+    }
+    uv_mutex_destroy(&client->mutex);
+    emq_settings_clear(&client->settings);
+    emq_free(client);
+}
+
+static void on_handle_closed(uv_handle_t *handle) {
+    emq_async_handle_closed(handle->data);
+}
+
+int emq_async_close(emq_async *client, emq_async_close_fn callback, void *user) {
+    if (client == NULL) {
+        return EMQ_EINVAL;
+    }
+    if (client->is_closing) {
+        return EMQ_ECLOSED;
+    }
+    client->is_closing = 1;
+    client->on_close = callback;
+    client->close_user = user;
+    emq_async_drop(client);
+    emq_request_list box = empty_box(client, 1);
+    fail_list(client, &client->flight, EMQ_ECLOSED, NULL);
+    fail_list(client, &client->queue, EMQ_ECLOSED, NULL);
+    fail_list(client, &box, EMQ_ECLOSED, NULL);
+    client->state = EMQ_ASYNC_CLOSED;
+    uv_close((uv_handle_t *)&client->mail, on_handle_closed);
+    uv_close((uv_handle_t *)&client->kick, on_handle_closed);
+    uv_close((uv_handle_t *)&client->watch, on_handle_closed);
+    uv_close((uv_handle_t *)&client->step, on_handle_closed);
+    return EMQ_OK;
+}
+
+int emq_async_reconnect(emq_async *client) {
+    if (client == NULL) {
+        return EMQ_EINVAL;
+    }
+    if (client->is_closing) {
+        return EMQ_ECLOSED;
+    }
+    uint64_t sent = client->link != NULL ? emq_link_sent(client->link) : 0;
+    emq_async_drop(client);
+    emq_async_take_back(client, sent);
+    client->state = EMQ_ASYNC_CONNECTING; /* no longer refused: submits are taken */
+    client->failures = 0;
+    emq_async_connect_in(client, 0);
+    emq_async_kick(client);
+    return EMQ_OK;
+}
+
+emq_async_state emq_async_get_state(const emq_async *client) {
+    return client == NULL ? EMQ_ASYNC_CLOSED : client->state;
+}
+
+const char *emq_async_get_error(const emq_async *client) {
+    return client == NULL ? "" : client->error.bytes;
+}
+
+uint64_t emq_async_get_counter(const emq_async *client, emq_async_counter counter) {
+    if (client == NULL || counter > EMQ_ASYNC_TIMEOUTS) {
+        return 0;
+    }
+    return counter == EMQ_ASYNC_OVERLOADS ? atomic_load(&client->overloads)
+                                          : client->counters[counter];
+}

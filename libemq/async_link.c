@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One connection of the asynchronous client: a non-blocking hiredis context under uv_poll. */
+#include <emq/error.h>
+#include <errno.h>
+#include <hiredis/sds.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "async.h"
+#include "decode.h"
+#include "memory.h"
+#include "result.h"
+#include "sigpipe.h"
+
+/* hiredis moves what is left of its buffer after each write, so it is fed slice by slice. */
+#define SLICE ((size_t)256 * 1024)
+#define SLICES_AT_ONCE 16 /* then the loop's other handles have their turn */
+#define READS_AT_ONCE 256
+#define MINTS_MAX 8 /* how often a fresh id is minted before the peer is not believed */
+
+static void on_events(uv_poll_t *poll, int status, int events);
+
+/* Whether the socket is watched for these events from now on. */
+static int watch(emq_link *link, int events) {
+    if (events != link->events) {
+        if (uv_poll_start(&link->poll, events, on_events) != 0) {
+            return 0;
+        }
+        link->events = events;
+    }
+    return 1;
+}
+
+int emq_link_open(emq_async *client, int fd) {
+    emq_link *link = emq_calloc(1, sizeof(*link));
+    if (link == NULL) {
+        (void)close(fd);
+        return EMQ_ENOMEM;
+    }
+    if (uv_poll_init(client->loop, &link->poll, fd) != 0) {
+        (void)close(fd);
+        emq_free(link);
+        return EMQ_ESYSTEM;
+    }
+    link->client = client;
+    link->fd = fd;
+    link->poll.data = link;
+    client->handles++;
+    client->link = link;
+    return watch(link, UV_WRITABLE) ? EMQ_OK : EMQ_ESYSTEM;
+}
+
+int emq_link_adopt(emq_link *link) {
+    redisContext *context = redisConnectFd(link->fd);
+    if (context == NULL || context->err != 0) {
+        if (context != NULL) {
+            (void)redisFreeKeepFd(context);
+        }
+        return EMQ_ENOMEM;
+    }
+    context->flags &= ~REDIS_BLOCK;
+    emq_limits_set(&link->limits, context->reader);
+    link->context = context;
+    return EMQ_OK;
+}
+
+static void on_closed(uv_handle_t *handle) {
+    emq_link *link = handle->data;
+    emq_async *client = link->client;
+    if (link->context != NULL) {
+        redisFree(link->context);
+    } else {
+        (void)close(link->fd);
+    }
+    emq_free(link);
+    emq_async_handle_closed(client);
+}
+
+/* The context stays until the loop comes round: its replies may be being read. */
+void emq_link_drop(emq_link *link) {
+    link->is_dropped = 1;
+    uv_close((uv_handle_t *)&link->poll, on_closed);
+}
+
+uint64_t emq_link_sent(const emq_link *link) {
+    return link->context == NULL ? 0 : link->given - sdslen(link->context->obuf);
+}
+
+static void lose_plain(emq_link *link, int result) {
+    emq_async_lose(link->client, emq_text_fail_plain(&link->client->error, result));
+}
+
+/* The failure that a failed hiredis call stands for. */
+static void lose_context(emq_link *link) {
+    emq_async *client = link->client;
+    const redisContext *context = link->context;
+    const emq_ask *ask = &client->ask;
+    if (context->err == REDIS_ERR_PROTOCOL) {
+        emq_async_lose(client, emq_text_fail(&client->error, EMQ_EPROTOCOL, "%s", context->errstr));
+    } else if (context->err == REDIS_ERR_OOM && emq_limits_exceeded(context->reader)) {
+        emq_async_lose(client,
+                       emq_text_fail(&client->error, EMQ_EPROTOCOL,
+                                     "the peer announced more than %d elements, or too deep ones",
+                                     EMQ_ELEMENTS_MAX));
+    } else if (context->err == REDIS_ERR_OOM) {
+        lose_plain(link, EMQ_ENOMEM);
+    } else if (client->stage == EMQ_STAGE_ASKING && link->replies == 1 &&
+               client->asked == ask->first + 1 &&
+               ask->replies[ask->first]->type == REDIS_REPLY_ERROR) {
+        /* a server that turns a connection away says why and closes it */
+        const redisReply *farewell = ask->replies[ask->first];
+        emq_async_lose(client,
+                       emq_text_fail_bytes(&client->error,
+                                           emq_result_of_error(farewell->str, farewell->len),
+                                           farewell->str, farewell->len));
+    } else {
+        emq_async_lose(client, emq_text_fail(&client->error, EMQ_ECONNLOST,
+                                             "the connection was lost: %s", context->errstr));
+    }
+}
+
+static void lose_to_nonsense(emq_link *link, const char *text) {
+    emq_async_lose(link->client, emq_text_fail(&link->client->error, EMQ_EPROTOCOL, "%s", text));
+}
+
+static int was_sent_whole(const emq_link *link, const emq_request *request) {
+    return request->given == request->length && request->end_at <= emq_link_sent(link);
+}
+
+/* Reading. */
+
+/* An id that was minted for this request is somebody else's: the job must not be taken for ours. */
+static int is_id_taken(const emq_request *request, int result) {
+    return result == EMQ_DUPLICATE && request->mints > 0;
+}
+
+/* Sends it again under another id; returns 0 when it got a result instead. */
+static int try_another_id(emq_async *client, emq_request *request, int *result) {
+    if (request->mints >= MINTS_MAX) {
+        *result =
+            emq_text_fail(&request->error, EMQ_EPROTOCOL,
+                          "the server said of %d ids minted just now that they exist", MINTS_MAX);
+        return 0;
+    }
+    int minted = emq_request_mint_again(request);
+    if (minted != EMQ_OK) {
+        *result = minted;
+        return 0;
+    }
+    request->place = EMQ_PLACE_QUEUE;
+    emq_request_list_add(&client->queue, request);
+    return 1;
+}
+
+/* Gives the reply to the first request in flight. */
+static void take_reply(emq_link *link, redisReply *reply) {
+    emq_async *client = link->client;
+    emq_request *request = client->flight.first;
+    if (request == NULL) {
+        freeReplyObject(reply);
+        lose_to_nonsense(link, "the peer sent bytes that nothing asked for");
+        return;
+    }
+    int was_sent = was_sent_whole(link, request);
+    int is_early = !was_sent && reply->type != REDIS_REPLY_ERROR;
+    client->failures = 0; /* a request made the round trip */
+    emq_request_list_remove(&client->flight, request);
+    request->place = EMQ_PLACE_NOWHERE;
+    if (request->is_done) { /* canceled: its answer is dropped */
+        emq_async_release(client, request);
+    } else {
+        int result = is_early ? emq_text_fail(&request->error, EMQ_EPROTOCOL,
+                                              "the peer answered before it was asked")
+                              : request->decode(request, &reply);
+        if (!is_id_taken(request, result) || !try_another_id(client, request, &result)) {
+            emq_async_finish(client, request, result, NULL);
+        }
+        is_early = is_early || result == EMQ_EPROTOCOL;
+    }
+    freeReplyObject(reply);
+    /* behind a broken answer nothing can be trusted, nor behind a request that was refused half */
+    if (is_early) {
+        lose_to_nonsense(link, "the peer's answer is not one that the wire allows");
+    } else if (!was_sent) {
+        emq_async_lose(client,
+                       emq_text_fail(&client->error, EMQ_ECONNLOST,
+                                     "the server refused a request before it was sent whole"));
+    }
+}
+
+static void take_replies(emq_link *link) {
+    while (!link->is_dropped) {
+        void *reply = NULL;
+        if (redisGetReplyFromReader(link->context, &reply) != REDIS_OK) {
+            lose_context(link);
+            return;
+        }
+        if (reply == NULL) {
+            return;
+        }
+        link->replies++;
+        if (link->client->stage == EMQ_STAGE_OPEN) {
+            take_reply(link, reply);
+        } else {
+            (void)emq_async_take_step_reply(link->client, reply);
+        }
+    }
+}
+
+/* Reads what is there, once; returns how much that was, or -1 when the connection has ended. */
+static long long read_some(emq_link *link) {
+    size_t before = link->context->reader->len;
+    int failed = redisBufferRead(link->context) != REDIS_OK;
+    size_t got = link->context->reader->len - before;
+    link->client->counters[EMQ_ASYNC_BYTES_IN] += got;
+    return failed ? -1 : (long long)got;
+}
+
+static void receive(emq_link *link) {
+    long long got = read_some(link);
+    if (got >= 0) {
+        take_replies(link);
+    } else {
+        lose_context(link);
+    }
+}
+
+void emq_link_catch_up(emq_link *link) {
+    long long got = 1;
+    for (int i = 0; i < READS_AT_ONCE && got > 0 && !link->is_dropped; i++) {
+        got = read_some(link);
+        if (got > 0) {
+            take_replies(link);
+        } else if (got < 0) {
+            lose_context(link);
+        }
+    }
+}
+
+/* What the peer still said before the connection ended counts. */
+static void receive_the_rest(emq_link *link) {
+    link->context->err = 0; /* of a write; nothing is sent any more */
+    while (!link->is_dropped) {
+        long long got = read_some(link);
+        if (got < 0) {
+            lose_context(link);
+        } else if (got == 0) {
+            emq_async_lose(link->client, emq_text_fail(&link->client->error, EMQ_ECONNLOST,
+                                                       "the connection was lost"));
+        } else {
+            take_replies(link);
+        }
+    }
+}
+
+/* Writing. */
+
+int emq_link_add(emq_link *link, const emq_line *line) {
+    char *command = NULL;
+    /* an int in hiredis 0.14 */
+    long long length = redisFormatSdsCommandArgv(&command, line->argc, line->argv, line->argvlen);
+    if (length < 0) {
+        return EMQ_ENOMEM;
+    }
+    int added = redisAppendFormattedCommand(link->context, command, (size_t)length) == REDIS_OK;
+    redisFreeSdsCommand(command);
+    link->given += added ? (uint64_t)length : 0;
+    return added ? EMQ_OK : EMQ_ENOMEM;
+}
+
+/* The request of which bytes have to be given next, or NULL. */
+static emq_request *next_to_give(emq_async *client) {
+    emq_request *last = client->flight.last;
+    if (last != NULL && last->given < last->length) {
+        return last;
+    }
+    emq_request *request = client->queue.first;
+    if (request != NULL) {
+        emq_request_list_remove(&client->queue, request);
+        request->place = EMQ_PLACE_FLIGHT;
+        emq_request_list_add(&client->flight, request);
+    }
+    return request;
+}
+
+/* Gives hiredis the next bytes to write, a slice at most. */
+static int fill(emq_link *link) {
+    emq_async *client = link->client;
+    emq_request *request = NULL;
+    while (client->stage == EMQ_STAGE_OPEN && sdslen(link->context->obuf) < SLICE &&
+           (request = next_to_give(client)) != NULL) {
+        size_t left = request->length - request->given;
+        size_t n = left < SLICE ? left : SLICE;
+        if (redisAppendFormattedCommand(link->context, request->command + request->given, n) !=
+            REDIS_OK) {
+            return EMQ_ENOMEM;
+        }
+        request->given += n;
+        link->given += n;
+        request->end_at = link->given;
+    }
+    return EMQ_OK;
+}
+
+/* Before the first request on a quiet connection is sent there is nothing to read: an end that is
+ * known now has done nothing. */
+static int has_ended_quietly(emq_link *link) {
+    struct pollfd waited = {link->fd, POLLIN, 0};
+    if (link->client->stage != EMQ_STAGE_OPEN || link->client->flight.first != NULL ||
+        link->is_just_read || poll(&waited, 1, 0) <= 0) {
+        return 0;
+    }
+    receive(link);
+    return link->is_dropped;
+}
+
+/* Writes once; returns 0 when the connection has ended. */
+static int write_some(emq_link *link, int *is_empty) {
+    emq_sigpipe saved;
+    uint64_t before = emq_link_sent(link);
+    emq_sigpipe_hold(&saved);
+    int failed = redisBufferWrite(link->context, is_empty) != REDIS_OK;
+    emq_sigpipe_release(&saved, failed);
+    link->client->counters[EMQ_ASYNC_BYTES_OUT] += emq_link_sent(link) - before;
+    return !failed;
+}
+
+static int is_work_left(const emq_link *link) {
+    const emq_async *client = link->client;
+    const emq_request *last = client->flight.last;
+    return sdslen(link->context->obuf) > 0 ||
+           (client->stage == EMQ_STAGE_OPEN &&
+            (client->queue.first != NULL || (last != NULL && last->given < last->length)));
+}
+
+void emq_link_flush(emq_link *link) {
+    if (has_ended_quietly(link)) {
+        return;
+    }
+    for (int i = 0, is_empty = 1; i < SLICES_AT_ONCE && is_empty && is_work_left(link); i++) {
+        if (fill(link) != EMQ_OK) {
+            lose_plain(link, EMQ_ENOMEM);
+            return;
+        }
+        if (!write_some(link, &is_empty)) {
+            receive_the_rest(link);
+            return;
+        }
+    }
+    if (!watch(link, is_work_left(link) ? UV_READABLE | UV_WRITABLE : UV_READABLE)) {
+        lose_plain(link, EMQ_ESYSTEM);
+    }
+}
+
+/* libuv stops the handle when the socket has an error, and says so in `status`. */
+static void on_events(uv_poll_t *handle, int status, int events) {
+    emq_link *link = handle->data;
+    emq_async *client = link->client;
+    if (link->context == NULL) {
+        emq_async_on_connected(client);
+    } else if (status != 0) {
+        receive_the_rest(link);
+    } else {
+        if ((events & UV_READABLE) != 0) {
+            receive(link);
+            link->is_just_read = 1;
+        }
+        if ((events & UV_WRITABLE) != 0 && !link->is_dropped) {
+            emq_link_flush(link);
+        }
+    }
+    emq_async_settle(client);
+    link->is_just_read = 0; /* dropped or not: it lives until the loop comes round */
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A loop with an asynchronous client on it, for tests: what it told, how its requests ended, and
+ * running until something is so. */
+#ifndef EMQ_TESTS_LOOP_H
+#define EMQ_TESTS_LOOP_H
+
+#include <emq/emq.h>
+#include <uv.h>
+
+#include "fixture.h"
+
+#define TOLD_MAX 64
+
+/* How one request ended. */
+typedef struct outcome {
+    int calls; /* of its callback */
+    int result;
+    emq_id id;
+    emq_job *job;
+    emq_reply *reply;
+    char error[256];
+} outcome;
+
+typedef struct test_loop {
+    uv_loop_t loop;
+    uv_timer_t pulse; /* so that a loop that waits comes round, and a test that hangs ends */
+    int pulses;
+    emq_async *client;
+    int is_inside; /* a call that must not call back */
+    int is_closing;
+    int closes; /* of the close callback */
+    int told;
+    emq_async_state states[TOLD_MAX];
+    int reasons[TOLD_MAX];
+} test_loop;
+
+/* Starts a loop and a client on it; `async_options` may be NULL. */
+void loop_open(test_loop *t, const emq_client_options *options,
+               const emq_async_options *async_options);
+
+/* Closes the client, unless the test did, runs the loop to its end, and expects that the client is
+ * gone and no handle is left. */
+void loop_finish(test_loop *t);
+
+void loop_close_client(test_loop *t);
+
+/* Runs the loop until it is so, or fails the test. */
+void loop_until(test_loop *t, int (*done)(void *data), void *data);
+
+void loop_until_state(test_loop *t, emq_async_state state);
+void loop_until_told(test_loop *t, emq_async_state state, int reason);
+
+/* Until this many of the outcomes are there. */
+void loop_until_ended(test_loop *t, outcome *outcomes, int count);
+
+/* Runs the loop for a few rounds of the pulse, in which something must not happen. */
+void loop_rest(test_loop *t);
+
+/* The callback of requests: notes the outcome, which is its user data. */
+void note_outcome(emq_request *request, int result, void *user);
+
+/* Submits a request that must be taken; it is returned for emq_request_cancel. */
+emq_request *loop_submit(test_loop *t, emq_request *request, outcome *out);
+
+/* Builders that must succeed. */
+emq_request *enqueue_request(const char *queue, const void *p, size_t n);
+emq_request *claim_request(const char *queue);
+emq_request *complete_request(const emq_lease *lease);
+emq_request *ping_request(void);
+
+/* The outcome is this one, and came once. */
+#define EXPECT_OUTCOME(out, want) expect_outcome(__FILE__, __LINE__, (out), (want))
+void expect_outcome(const char *file, int line, const outcome *out, int want);
+
+void outcome_clear(outcome *out);
+
+#endif

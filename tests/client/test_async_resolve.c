@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The asynchronous client with a resolver that hangs: the loop goes on, an attempt has its
+ * deadline, one look-up at a time runs, and closing does not wait for it. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "loop.h"
+
+static const emq_async_options short_pause = {
+    .size = sizeof(emq_async_options), .backoff_min_ms = 1, .backoff_max_ms = 2};
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int is_held;
+    int begun;
+} resolver = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
+
+typedef int (*getaddrinfo_fn)(const char *, const char *, const struct addrinfo *,
+                              struct addrinfo **);
+
+/* In front of the C library's, for libuv, too. A name that ends in .test is 127.0.0.1. */
+EMQ_API int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                        struct addrinfo **out) {
+    getaddrinfo_fn real = NULL;
+    *(void **)(&real) = dlsym(RTLD_NEXT, "getaddrinfo");
+    if (strstr(host, ".test") == NULL || (hints->ai_flags & AI_NUMERICHOST) != 0) {
+        return real(host, service, hints, out);
+    }
+    (void)pthread_mutex_lock(&resolver.mutex);
+    resolver.begun++;
+    while (resolver.is_held) {
+        (void)pthread_cond_wait(&resolver.changed, &resolver.mutex);
+    }
+    (void)pthread_mutex_unlock(&resolver.mutex);
+    return real("127.0.0.1", service, hints, out);
+}
+
+static void hold_resolver(int is_held) {
+    (void)pthread_mutex_lock(&resolver.mutex);
+    resolver.is_held = is_held;
+    resolver.begun = is_held ? 0 : resolver.begun;
+    (void)pthread_cond_broadcast(&resolver.changed);
+    (void)pthread_mutex_unlock(&resolver.mutex);
+}
+
+static int get_begun(void) {
+    (void)pthread_mutex_lock(&resolver.mutex);
+    int begun = resolver.begun;
+    (void)pthread_mutex_unlock(&resolver.mutex);
+    return begun;
+}
+
+static int has_begun(void *data) {
+    (void)data;
+    return get_begun() > 0;
+}
+
+static peer *start_peer(void) {
+    const peer_script script = {.steps = {PEER_HANDSHAKE, PEER_SENDS("+PONG\r\n")}};
+    return peer_start(&script);
+}
+
+static void open_by_name(test_loop *t, const peer *p, uint32_t connect_timeout_ms) {
+    emq_client_options options = options_for_peer(p);
+    options.host = "queue.test";
+    options.connect_timeout_ms = connect_timeout_ms;
+    loop_open(t, &options, &short_pause);
+}
+
+static void the_loop_goes_on_meanwhile(void **state) {
+    test_loop t;
+    outcome out = {0};
+    (void)state;
+    hold_resolver(1);
+    peer *p = start_peer();
+    open_by_name(&t, p, LONG_MS);
+    loop_submit(&t, ping_request(), &out);
+    loop_until(&t, has_begun, NULL);
+    loop_rest(&t);
+    assert_int_equal(out.calls, 0);
+    hold_resolver(0);
+    loop_until_ended(&t, &out, 1);
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    outcome_clear(&out);
+    loop_finish(&t);
+    peer_stop(p);
+}
+
+static int is_told_enough(void *data) {
+    const test_loop *t = data;
+    return t->told >= 8;
+}
+
+/* Attempts come and go, and wait for the one look-up; its answer serves the attempt of that time.
+ */
+static void one_look_up_serves_many_attempts(void **state) {
+    test_loop t;
+    outcome out = {0};
+    (void)state;
+    hold_resolver(1);
+    peer *p = start_peer();
+    open_by_name(&t, p, 100);
+    loop_submit(&t, ping_request(), &out);
+    loop_until(&t, is_told_enough, &t);
+    loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ECONNTIMEOUT);
+    assert_int_equal(get_begun(), 1);
+    hold_resolver(0);
+    loop_until_ended(&t, &out, 1);
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    outcome_clear(&out);
+    loop_finish(&t);
+    peer_stop(p);
+}
+
+static int is_gone(void *data) {
+    const test_loop *t = data;
+    return t->closes > 0;
+}
+
+static void closing_does_not_wait_for_it(void **state) {
+    test_loop t;
+    outcome out = {0};
+    (void)state;
+    hold_resolver(1);
+    peer *p = start_peer();
+    open_by_name(&t, p, LONG_MS);
+    loop_submit(&t, ping_request(), &out);
+    loop_until(&t, has_begun, NULL);
+    loop_close_client(&t);
+    loop_until(&t, is_gone, &t);
+    EXPECT_OUTCOME(&out, EMQ_ECLOSED);
+    hold_resolver(0);
+    loop_finish(&t); /* the answer is for nobody */
+    assert_int_equal(peer_connections(p), 0);
+    peer_stop(p);
+}
+
+/* More clients than libuv has threads: some look-ups have not begun when their client is closed. */
+static void a_look_up_that_has_not_begun_is_canceled(void **state) {
+    enum { CLIENTS = 8 };
+    test_loop t[CLIENTS];
+    outcome outs[CLIENTS] = {{0}};
+    (void)state;
+    hold_resolver(1);
+    peer *p = start_peer();
+    for (int i = 0; i < CLIENTS; i++) {
+        open_by_name(&t[i], p, LONG_MS);
+        loop_submit(&t[i], ping_request(), &outs[i]);
+        loop_rest(&t[i]);
+    }
+    for (int i = CLIENTS - 1; i >= 0; i--) {
+        loop_close_client(&t[i]);
+        loop_until(&t[i], is_gone, &t[i]);
+        EXPECT_OUTCOME(&outs[i], EMQ_ECLOSED);
+    }
+    int begun = get_begun();
+    assert_in_range(begun, 1, CLIENTS - 1);
+    hold_resolver(0);
+    for (int i = 0; i < CLIENTS; i++) {
+        loop_finish(&t[i]);
+    }
+    assert_int_equal(get_begun(), begun);
+    peer_stop(p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_loop_goes_on_meanwhile),
+        cmocka_unit_test(one_look_up_serves_many_attempts),
+        cmocka_unit_test(closing_does_not_wait_for_it),
+        cmocka_unit_test(a_look_up_that_has_not_begun_is_canceled),
+    };
+    return cmocka_run_group_tests_name("async_resolve", tests, NULL, NULL);
+}
