@@ -1,60 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints how a queue stands. libemq has no verb for this, so plain reads go through its raw door,
- * with keys that libemq builds. */
+/* Prints how a queue stands. */
 #include "session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-/* Asks one thing about one key of the queue. A key that isn't there counts 0. */
-static int ask(session *s, int64_t *out, const char *command, emq_key_kind kind,
-               const char *field) {
-    char key[EMQ_KEY_MAX + 1];
-    int result = emq_key_queue(key, sizeof(key), s->queue, kind);
-    if (result < 0) {
-        return result;
-    }
-    const char *argv[] = {command, key, field};
-    emq_reply *reply = NULL;
-    retry tries = RETRY_INIT;
-    do {
-        result = emq_client_command(&reply, s->client, field == NULL ? 2 : 3, argv, NULL);
-    } while (session_try_again(s, &tries, result));
-    if (result != EMQ_OK) {
-        return result;
-    }
-    const char *text = emq_reply_get_string(reply, NULL);
-    *out = text != NULL ? strtoll(text, NULL, 10) : emq_reply_get_integer(reply);
-    emq_reply_free(reply);
-    return EMQ_OK;
-}
 
 static int print_counts(session *s) {
-    static const struct {
-        const char *label;
-        const char *command;
-        emq_key_kind kind;
-        const char *field;
-    } questions[] = {{"pending", "ZCARD", EMQ_KEY_PENDING, NULL},
-                     {"active", "ZCARD", EMQ_KEY_ACTIVE, NULL},
-                     {"completed", "HGET", EMQ_KEY_COMPLETED, "count"}};
-    for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
-        int64_t count = 0;
-        int result = ask(s, &count, questions[i].command, questions[i].kind, questions[i].field);
-        if (result != EMQ_OK) {
-            session_report(s, "cannot read the counts", result);
-            return EXIT_GAVE_UP;
-        }
-        (void)printf("%s=%" PRId64 "\n", questions[i].label, count);
+    emq_counts counts = EMQ_COUNTS_INIT;
+    retry tries = RETRY_INIT;
+    int result = 0;
+    do {
+        result = emq_counts_read(&counts, s->client, s->queue);
+    } while (session_try_again(s, &tries, result));
+    if (result != EMQ_OK) {
+        session_report(s, "cannot read the counts", result);
+        return EXIT_GAVE_UP;
     }
+    (void)printf("pending=%" PRId64 "\nactive=%" PRId64 "\nscheduled=%" PRId64 "\ndead=%" PRId64
+                 "\ncompleted=%" PRId64 "\n",
+                 counts.pending, counts.active, counts.scheduled, counts.dead, counts.completed);
     return EXIT_FINE;
 }
 
-static const char help[] = "Usage: counts [OPTION]...\n"
-                           "\n"
-                           "Prints pending=, active= and completed= of a queue.\n"
-                           "\n" SESSION_HELP;
+static const char help[] =
+    "Usage: counts [OPTION]...\n"
+    "\n"
+    "Prints pending=, active=, scheduled=, dead= and completed= of a queue.\n"
+    "\n" SESSION_HELP;
 
 int main(int argc, char **argv) {
     static const struct option options[] = {

@@ -15,18 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A path with its length, for folders that wait to be read. */
-typedef struct folder {
-    struct folder *next;
-    size_t n;
-    char path[];
-} folder;
-
 typedef struct producer {
     session session;
     int root;
-    int from_list; /* the paths are given; folders among them are not read */
-    folder *waiting;
+    int from_list;         /* the paths are given; folders among them are not read */
+    tree_path *waiting;    /* folders to be read */
     const char **excluded; /* paths below root that are left out */
     size_t excluded_count;
     manifest failures;
@@ -36,25 +29,21 @@ typedef struct producer {
     uint64_t failed;  /* listed with a reason */
 } producer;
 
-/* Admits one job. A repeat after a lost answer goes out under the same id: where the first one did
- * arrive, it is a duplicate, which is as good as admitted. */
+/* Admits one job, whose id the first call mints. After a lost answer the repeat goes out under the
+ * same id: where the first one did arrive, it is a duplicate, which is as good as admitted. */
 static int admit(producer *p, const char *path, size_t n) {
     session *s = &p->session;
-    emq_id id;
-    int result = EMQ_DUPLICATE;
+    retry tries = RETRY_INIT;
+    emq_id id = {{0}};
+    int result = 0;
     int lost = 0;
-    /* a duplicate that can't be our own repeat: somebody else's job has this id, take another */
-    while (result == EMQ_DUPLICATE && !lost) {
-        retry tries = RETRY_INIT;
-        result = emq_id_mint(&id, "JOB");
-        if (result != EMQ_OK) {
-            break;
+    do {
+        result = emq_enqueue(&id, s->client, s->queue, path, n);
+        lost = lost || emq_err_class(result) == EMQ_CLASS_UNKNOWN;
+        if (!lost) {
+            id = (emq_id){{0}}; /* nothing of ours has this id: a duplicate would be another's */
         }
-        do {
-            result = emq_enqueue(&id, s->client, s->queue, path, n);
-            lost = lost || emq_err_class(result) == EMQ_CLASS_UNKNOWN;
-        } while (session_try_again(s, &tries, result));
-    }
+    } while (session_try_again(s, &tries, result));
     if (result < 0) {
         if (session_stop == 0) {
             session_report(s, "cannot enqueue", result);
@@ -84,16 +73,10 @@ static int is_excluded(const producer *p, const char *path, size_t n) {
 }
 
 static int push_folder(producer *p, const char *path, size_t n) {
-    folder *f = malloc(sizeof(*f) + n + 1);
-    if (f == NULL) {
+    if (tree_push(&p->waiting, path, n) != 0) {
         (void)fprintf(stderr, "producer: out of memory\n");
         return -1;
     }
-    memcpy(f->path, path, n);
-    f->path[n] = '\0';
-    f->n = n;
-    f->next = p->waiting;
-    p->waiting = f;
     return 0;
 }
 
@@ -120,10 +103,6 @@ static int visit(producer *p, int fd, const char *name, const char *path, size_t
     }
 }
 
-static int is_dots(const char *name) {
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
 /* Visits the entries of an open folder. `path` has room for one more name. */
 static int visit_entries(producer *p, DIR *entries, char *path, size_t n) {
     for (;;) {
@@ -132,7 +111,7 @@ static int visit_entries(producer *p, DIR *entries, char *path, size_t n) {
         if (entry == NULL) {
             return errno == 0 ? 0 : list_failure(p, tree_reason(errno), path, n);
         }
-        if (is_dots(entry->d_name)) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
             continue;
         }
         size_t length = n;
@@ -149,7 +128,7 @@ static int visit_entries(producer *p, DIR *entries, char *path, size_t n) {
     }
 }
 
-static int read_folder(producer *p, const folder *f) {
+static int read_folder(producer *p, const tree_path *f) {
     int fd = tree_open_folder(p->root, f->path, f->n);
     DIR *entries = fd < 0 ? NULL : fdopendir(fd);
     if (entries == NULL) {
@@ -173,8 +152,7 @@ static int read_folder(producer *p, const folder *f) {
 static int read_waiting_folders(producer *p) {
     int result = 0;
     while (p->waiting != NULL) {
-        folder *f = p->waiting;
-        p->waiting = f->next;
+        tree_path *f = tree_pop(&p->waiting);
         if (result == 0) {
             result = read_folder(p, f);
         }

@@ -4,12 +4,32 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* O_NONBLOCK: should a fifo take the file's place right before the open, nobody hangs on it. */
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 #define FOLDER_FLAGS (O_RDONLY | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC)
+
+int tree_push(tree_path **list, const char *path, size_t n) {
+    tree_path *first = malloc(sizeof(*first) + n + 1);
+    if (first == NULL) {
+        return -1;
+    }
+    memcpy(first->path, path, n);
+    first->path[n] = '\0';
+    first->n = n;
+    first->next = *list;
+    *list = first;
+    return 0;
+}
+
+tree_path *tree_pop(tree_path **list) {
+    tree_path *first = *list;
+    *list = first->next;
+    return first;
+}
 
 /* Takes the next component off a path. 0, or an errno. */
 static int next_component(char out[256], const char **path, size_t *n) {

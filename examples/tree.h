@@ -15,6 +15,19 @@ typedef struct tree_file {
     struct stat seen; /**< as it was when it was opened */
 } tree_file;
 
+/** A path with its length, in a list: the last one in is the first one out. */
+typedef struct tree_path {
+    struct tree_path *next;
+    size_t n;
+    char path[];
+} tree_path;
+
+/** Puts a copy of a path in front of a list. @return 0; -1 without memory. */
+int tree_push(tree_path **list, const char *path, size_t n);
+
+/** Takes the first path out of a list that is not empty; to be freed with free. */
+tree_path *tree_pop(tree_path **list);
+
 /**
  * Opens a folder for openat and fdopendir, component by component: no link is followed, and a path
  * may be longer than PATH_MAX.

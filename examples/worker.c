@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Works the jobs of the producer: claims a path, computes the file's SHA-256, writes the line, and
  * only then completes the job. Whatever happens between the two, a job is never completed without
- * its line; done twice it gives the same line twice, which merging makes one.
+ * its line; done twice it gives the same line twice, which merging makes one. Every few seconds it
+ * takes back the leases of workers that died.
  *
  * A file that can't be hashed is a result too: it goes to the list of failures, with its reason,
  * and its job is completed. */
@@ -9,6 +10,7 @@
 #include "manifest.h"
 #include "session.h"
 #include "tree.h"
+#include "upkeep.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +24,15 @@
 
 /* The lease is chosen before the job is known, so it has to be enough for the largest file. */
 #define DEFAULT_LEASE_SECONDS 3600
-#define LONGEST_PAUSE_MS 64
+
+/* How long the server may hold back the answer that there is no job. A stop signal and the file of
+ * --finished are looked at in between. */
+#define WAIT_MS 250
 
 typedef struct worker {
-    session session;
+    session session; /* settles and sweeps */
+    session claims;  /* waits for work: a call that waits holds up all others of its client */
+    upkeep upkeep;
     int root;
     uint32_t lease_ms;
     const char *finished; /* once this file exists, an empty queue is the end */
@@ -90,20 +97,17 @@ static int settle(worker *w, const emq_lease *lease) {
     return 0;
 }
 
-static void pause_ms(uint32_t ms) {
-    struct timespec pause = {ms / 1000, (long)(ms % 1000) * 1000000};
-    (void)nanosleep(&pause, NULL);
-}
-
-/* Claims the next job, waiting for it. 0; 1 when there will be none; -1 when it gave up. */
-static int next_job(emq_job **job, worker *w) {
-    session *s = &w->session;
+/* Waits for the next job. 0; 1 when there will be none; -1 when it gave up.
+ *
+ * "Empty" says no more than: look again. A wait that the server ended, for a role change or because
+ * somebody unblocked it, is tried again like a connection that was lost. */
+static int next_job(emq_jobs **jobs, worker *w) {
+    session *s = &w->claims;
     retry tries = RETRY_INIT;
-    uint32_t pause = 1;
-    while (session_stop == 0) {
+    while (session_stop == 0 && upkeep_run(&w->upkeep, &w->session) == 0) {
         /* asked before the claim: a job that came in between is seen by the next round */
         int finished = w->finished != NULL && access(w->finished, F_OK) == 0;
-        int result = emq_claim(job, s->client, s->queue, w->lease_ms);
+        int result = emq_claims(jobs, s->client, s->queue, w->lease_ms, 1, finished ? 0 : WAIT_MS);
         if (result == EMQ_OK) {
             return 0;
         }
@@ -112,8 +116,6 @@ static int next_job(emq_job **job, worker *w) {
         }
         if (result == EMQ_EMPTY) {
             tries = (retry)RETRY_INIT;
-            pause_ms(pause);
-            pause = pause < LONGEST_PAUSE_MS ? pause * 2 : LONGEST_PAUSE_MS;
         } else if (!session_try_again(s, &tries, result)) {
             if (session_stop == 0) {
                 session_report(s, "cannot claim a job", result);
@@ -132,16 +134,17 @@ static int64_t now_us(void) {
 
 static int work(worker *w) {
     for (;;) {
-        emq_job *job = NULL;
-        int result = next_job(&job, w);
+        emq_jobs *jobs = NULL;
+        int result = next_job(&jobs, w);
         if (result != 0) {
             return result < 0 ? EXIT_GAVE_UP : w->failed > 0 ? EXIT_FAILED : EXIT_FINE;
         }
+        const emq_job *job = emq_jobs_get_job(jobs, 0);
         result = write_line(w, job);
         if (result == 0) {
             result = settle(w, emq_job_get_lease(job));
         }
-        emq_job_free(job);
+        emq_jobs_free(jobs);
         if (result != 0) {
             return EXIT_GAVE_UP;
         }
@@ -250,9 +253,11 @@ static int run(worker *w, const arguments *a) {
         (void)fprintf(stderr, "worker: OpenSSL has no SHA-256 here\n");
         return EXIT_GAVE_UP;
     }
-    if (session_open(&w->session) != EMQ_OK) {
+    w->claims = w->session;
+    if (session_open(&w->session) != EMQ_OK || session_open(&w->claims) != EMQ_OK) {
         return EXIT_GAVE_UP;
     }
+    upkeep_init(&w->upkeep);
     int64_t start = now_us();
     int status = work(w);
     w->microseconds = now_us() - start;
@@ -281,5 +286,6 @@ int main(int argc, char **argv) {
     digest_free(w.digest);
     manifest_close(&w.part);
     manifest_close(&w.failures);
+    (void)session_close(&w.claims, status);
     return session_close(&w.session, status);
 }

@@ -729,5 +729,49 @@ case_examples() {
     output_has 'jobs=1'
 }
 
+# Jobs by hand; the queue is the programs' own.
+admit() { # admit ID PAYLOAD
+    "$cli" -s "$socket" EMQ.ENQUEUE 2 "emq:{files}:job:$1" 'emq:{files}:pending' "$1" "$2" >/dev/null
+}
+unblock_one() {
+    local id
+    for id in $("$cli" -s "$socket" CLIENT LIST | sed -n 's/^id=\([0-9]*\) .* name=worker .*/\1/p'); do
+        [[ $("$cli" -s "$socket" CLIENT UNBLOCK "$id" ERROR) != 1 ]] || return 0
+    done
+    return 1
+}
+
+# A worker that waits takes back what a dead one held, promotes what is due, and outlives the end of its
+# wait and of the server.
+case_waiting() {
+    local base='emq:{files}:' id=JOB00000000002 result=0
+    private_server
+    printf x | tee "$tree/stalled" "$tree/scheduled" "$tree/unblocked" >"$tree/restarted"
+    admit JOB00000000001 stalled
+    "$cli" -s "$socket" EMQ.CLAIM 3 "${base}pending" "${base}active" "$base" 1 >/dev/null
+    "$cli" -s "$socket" EMQ.SCHEDULE 2 "${base}job:$id" "${base}schedule" "$id" scheduled in 0 >/dev/null
+    "$examples/example_worker" --socket "$socket" --part "$scratch/part" --failures "$scratch/failed" \
+        "$tree" >"$scratch/out" 2>"$scratch/err" &
+    background=("$!")
+    wait_for grep -q stalled "$scratch/part"
+    wait_for grep -q scheduled "$scratch/part"
+    wait_for unblock_one
+    admit JOB00000000003 unblocked
+    wait_for grep -q unblocked "$scratch/part"
+    "$source_dir/tools/server.sh" stop "$scratch/server" --keep
+    "$source_dir/tools/server.sh" start --dir "$scratch/server" >/dev/null
+    admit JOB00000000004 restarted
+    wait_for grep -q restarted "$scratch/part"
+    kill -TERM "${background[0]}"
+    wait "${background[0]}" || result=$?
+    background=()
+    ((result == 143)) || die "exit status $result"
+    output_has 'jobs=4'
+    "$examples/example_counts" --socket "$socket" >"$scratch/out"
+    output_has 'active=0'
+    output_has 'scheduled=0'
+    output_has 'completed=4'
+}
+
 "case_$case"
 printf 'passed: %s\n' "$case"
