@@ -323,7 +323,8 @@ EMQ_API int emq_request_command(emq_request **out, int argc, const char *const *
                                 const size_t *argvlen);
 
 /**
- * Gives a request a deadline of its own, counted from its submit.
+ * Gives a request a deadline of its own, counted from its submit. That of a claims which waits is
+ * never shorter than its wait and two seconds more.
  *
  * @param request    a request that was not submitted yet.
  * @param timeout_ms milliseconds; 0 means the client's command_timeout_ms. Since 0.1.0.
