@@ -273,8 +273,10 @@ static int prepare(emq_async *client, emq_request *request, emq_request_fn callb
         request->is_held = 1;
         request->callback = callback;
         request->user = user;
-        request->deadline = emq_deadline_in(request->timeout_ms != 0 ? request->timeout_ms
-                                                                     : options->command_timeout_ms);
+        uint32_t timeout_ms =
+            request->timeout_ms != 0 ? request->timeout_ms : options->command_timeout_ms;
+        request->deadline =
+            emq_deadline_in(timeout_ms > request->least_ms ? timeout_ms : request->least_ms);
     }
     return result;
 }

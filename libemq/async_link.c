@@ -172,7 +172,7 @@ static void take_reply(emq_link *link, redisReply *reply) {
     } else {
         int result = is_early ? emq_text_fail(&request->error, EMQ_EPROTOCOL,
                                               "the peer answered before it was asked")
-                              : request->decode(request, &reply);
+                              : emq_request_decode(request, &reply);
         if (!is_id_taken(request, result) || !try_another_id(client, request, &result)) {
             emq_async_finish(client, request, result, NULL);
         }

@@ -7,8 +7,6 @@
 #include "client.h"
 #include "line.h"
 
-#define WAIT_MARGIN_MS 2000 /* the grain of the server's timeouts, and the way there and back */
-
 /* Where a line is built; the builders take NULL for a mistake. */
 static emq_line *line_of(emq_client *client) {
     return client == NULL ? NULL : &client->line;
@@ -223,8 +221,8 @@ int emq_claims(emq_jobs **out, emq_client *client, const char *queue, uint32_t l
     emq_outcome outcome = {0};
     uint32_t patience_ms = client->settings.options.command_timeout_ms;
     int built = emq_line_claims(&client->line, queue, lease_ms, max, timeout_ms);
-    if (built == EMQ_OK && timeout_ms > 0 && patience_ms < timeout_ms + WAIT_MARGIN_MS) {
-        patience_ms = timeout_ms + WAIT_MARGIN_MS;
+    if (built == EMQ_OK && timeout_ms > 0 && patience_ms < timeout_ms + EMQ_WAIT_MARGIN_MS) {
+        patience_ms = timeout_ms + EMQ_WAIT_MARGIN_MS;
     }
     int result = ask_until(client, built, &question, &outcome, NULL, patience_ms);
     *out = outcome.jobs;

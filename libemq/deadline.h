@@ -12,6 +12,10 @@ typedef struct emq_deadline {
 
 emq_deadline emq_deadline_in(uint32_t ms);
 
+/* What a call that waits on the server is given beyond its wait: the grain of the server's
+ * timeouts, and the way there and back. */
+#define EMQ_WAIT_MARGIN_MS 2000
+
 /* What is left, rounded up, so that a poll that waits that long ends behind the deadline; 0 when it
  * has passed. */
 int emq_deadline_left_ms(emq_deadline deadline);

@@ -35,6 +35,9 @@ typedef struct emq_outcome {
 int emq_decode_verb(emq_outcome *out, const emq_question *question, redisReply *reply,
                     emq_text *error);
 
+/* Whether the answer has a result for each member: ENQUEUES, EXTENDS, COMPLETES, BITGET. */
+int emq_question_has_members(const emq_question *question);
+
 /* The result of a member of a batch (ENQUEUES, COMPLETES), or a bit (BITGET). */
 int emq_outcome_get_answer(const emq_outcome *outcome, const emq_question *question, size_t i);
 
@@ -42,6 +45,15 @@ int emq_outcome_get_answer(const emq_outcome *outcome, const emq_question *quest
  * EMQ_EPROTOCOL when it names others. */
 int emq_outcome_get_extended(int *results, const emq_outcome *outcome, const emq_lease *leases,
                              size_t count, emq_text *error);
+
+/* EXTENDS as it was asked, for who decodes it when the caller's leases may be gone. */
+typedef struct emq_extension {
+    int results[EMQ_BATCH_MAX];
+    emq_lease leases[];
+} emq_extension;
+
+/* Copies the leases; to be freed with emq_free. NULL without memory. */
+emq_extension *emq_extension_new(const emq_lease *leases, size_t count);
 
 /* Frees what was taken. */
 void emq_outcome_clear(emq_outcome *outcome);

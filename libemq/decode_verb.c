@@ -338,6 +338,10 @@ int emq_decode_verb(emq_outcome *out, const emq_question *question, redisReply *
     }
 }
 
+int emq_question_has_members(const emq_question *question) {
+    return rows[question->verb].shape == SHAPE_VERDICTS || question->verb == EMQ_VERB_EXTENDS;
+}
+
 int emq_outcome_get_answer(const emq_outcome *outcome, const emq_question *question, size_t i) {
     return result_of_verdict(&rows[question->verb], outcome->list->element[i]);
 }
@@ -385,6 +389,14 @@ int emq_outcome_get_extended(int *results, const emq_outcome *outcome, const emq
         }
     }
     return EMQ_OK;
+}
+
+emq_extension *emq_extension_new(const emq_lease *leases, size_t count) {
+    emq_extension *extension = emq_malloc(sizeof(*extension) + count * sizeof(*leases));
+    if (extension != NULL) {
+        memcpy(extension->leases, leases, count * sizeof(*leases));
+    }
+    return extension;
 }
 
 void emq_outcome_clear(emq_outcome *outcome) {

@@ -18,6 +18,10 @@ int emq_line_raw(emq_line *out, int argc, const char *const *argv, const size_t 
 /* Whether a line is no larger than that, as it is sent. */
 int emq_line_fits(const emq_line *line);
 
+/* Which argument the payload of ENQUEUE and SCHEDULE is: behind the verb, the count of the keys,
+ * two keys and the id. */
+#define EMQ_LINE_PAYLOAD 5
+
 /* AUTH with a user or, when `username` is NULL, in its older form of a password alone. */
 int emq_line_auth(emq_line *out, const char *username, const char *password);
 

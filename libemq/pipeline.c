@@ -11,16 +11,7 @@
 
 #define ENTRIES_MIN 64
 
-/* Arguments: the verb, the count of its keys, the keys; ENQUEUE and SCHEDULE have two of them, and
- * then the id and the payload. */
-#define FIRST_KEY 2
-#define PAYLOAD 5
-
-/* The answer of EXTENDS names jobs: they are told by what was asked. */
-typedef struct extension {
-    int results[EMQ_MEMBERS_MAX];
-    emq_lease leases[];
-} extension;
+#define FIRST_KEY 2 /* argument; the verb and the count of the keys come before it */
 
 typedef struct pipeline_entry {
     emq_question question; /* its queue stands in the bytes, at queue_at */
@@ -28,7 +19,7 @@ typedef struct pipeline_entry {
     emq_id id; /* of an admission */
     int has_id;
     int is_fresh;
-    extension *extension; /* of EXTENDS */
+    emq_extension *extension; /* of EXTENDS */
     emq_when when;
     size_t payload_at; /* in the bytes */
     size_t payload_length;
@@ -183,7 +174,7 @@ static void note_queue(emq_pipeline *p, const char *queue) {
 static void note_payload(emq_pipeline *p, size_t n) {
     pipeline_entry *entry = &p->entries[p->count - 1];
     size_t start = p->count > 1 ? p->ends[p->count - 2] : 0;
-    entry->payload_at = start + emq_encoded_offset(&p->line, PAYLOAD);
+    entry->payload_at = start + emq_encoded_offset(&p->line, EMQ_LINE_PAYLOAD);
     entry->payload_length = n;
 }
 
@@ -280,11 +271,8 @@ int emq_pipeline_extends(emq_pipeline *p, const emq_lease *leases, size_t count,
     pipeline_entry entry = {.question = {.verb = EMQ_VERB_EXTENDS, .count = count}};
     int built = emq_line_extends(line_of(p), leases, count, lease_ms);
     if (built == EMQ_OK) {
-        entry.extension = emq_malloc(sizeof(*entry.extension) + count * sizeof(*leases));
+        entry.extension = emq_extension_new(leases, count);
         built = entry.extension == NULL ? EMQ_ENOMEM : EMQ_OK;
-    }
-    if (built == EMQ_OK) {
-        memcpy(entry.extension->leases, leases, count * sizeof(*leases));
     }
     int result = add(p, built, &entry);
     if (result != EMQ_OK) {
@@ -525,21 +513,10 @@ const char *emq_pipeline_get_entry(const emq_pipeline *p, size_t i) {
     return entry->outcome.list->str;
 }
 
-static int has_members(const pipeline_entry *entry) {
-    switch (entry->question.verb) {
-    case EMQ_VERB_ENQUEUES:
-    case EMQ_VERB_EXTENDS:
-    case EMQ_VERB_COMPLETES:
-    case EMQ_VERB_TRA_BITGET:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
 int emq_pipeline_get_member(const emq_pipeline *p, size_t i, size_t member) {
     const pipeline_entry *entry = find(p, i);
-    if (entry == NULL || !has_members(entry) || member >= entry->question.count) {
+    if (entry == NULL || !emq_question_has_members(&entry->question) ||
+        member >= entry->question.count) {
         return EMQ_EINVAL;
     }
     if (entry->result != EMQ_OK) {

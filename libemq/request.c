@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests: made of a line, told apart by their decoder, read in their callback. */
+/* Requests: made of a line, decoded by their question, read in their callback. */
 #include "request.h"
 
 #include <limits.h>
@@ -10,9 +10,11 @@
 #include "memory.h"
 #include "wire.h"
 
-int emq_request_make(emq_request **out, int result, emq_line *line, const char *queue,
-                     emq_request_decode decode) {
+int emq_request_make(emq_request **out, int result, emq_line *line, const emq_question *question) {
     emq_request *request = NULL;
+    if (out == NULL) {
+        result = EMQ_EINVAL;
+    }
     if (result == EMQ_OK) {
         result = emq_line_fits(line) ? EMQ_OK : EMQ_ETOOBIG;
     }
@@ -30,34 +32,73 @@ int emq_request_make(emq_request **out, int result, emq_line *line, const char *
             result = EMQ_ENOMEM;
         } else {
             request->length = (size_t)length;
-            request->decode = decode;
-            memcpy(request->queue, queue == NULL ? "" : queue,
-                   queue == NULL ? 0 : strnlen(queue, EMQ_QUEUE_MAX));
+            request->is_raw = question == NULL;
+            request->question = question == NULL ? (emq_question){.verb = EMQ_VERBS} : *question;
         }
     }
     emq_line_clear(line);
-    *out = request;
+    if (out != NULL) {
+        *out = request;
+    }
+    return result;
+}
+
+void emq_request_keep_queue(emq_request *request, const char *queue) {
+    size_t n = strnlen(queue, EMQ_QUEUE_MAX);
+    memcpy(request->queue, queue, n);
+    request->question.queue = (emq_slice){request->queue, n};
+}
+
+static int decode_verb(emq_request *request, redisReply *reply) {
+    emq_extension *extension = request->extension;
+    int result = emq_decode_verb(&request->outcome, &request->question, reply, &request->error);
+    if (result == EMQ_OK && extension != NULL) {
+        result = emq_outcome_get_extended(extension->results, &request->outcome, extension->leases,
+                                          request->question.count, &request->error);
+    }
+    if (result < 0) {
+        request->outcome.list = NULL; /* the reply goes */
+    }
+    return result;
+}
+
+int emq_request_decode(emq_request *request, redisReply **reply) {
+    int result =
+        request->is_raw ? emq_decode_raw(*reply, &request->error) : decode_verb(request, *reply);
+    if (result >= 0 && (request->is_raw || request->outcome.list != NULL)) {
+        request->reply = *reply;
+        *reply = NULL;
+    }
     return result;
 }
 
 void emq_request_free(emq_request *request) {
     if (request != NULL) {
         redisFreeSdsCommand(request->command);
-        emq_job_free(request->job);
+        emq_outcome_clear(&request->outcome);
+        emq_free(request->extension);
         freeReplyObject(request->reply);
         emq_free(request);
     }
 }
 
-/* The payload is the last argument, so it can be sent again out of the command as it is. */
+int emq_request_line_admission(emq_line *line, const char *queue, const emq_id *id, const void *p,
+                               size_t n, const emq_when *when) {
+    return when == NULL ? emq_line_enqueue(line, queue, id, p, n)
+                        : emq_line_schedule(line, queue, id, p, n, *when);
+}
+
+/* The payload is taken out of the command as it was sent. */
 int emq_request_mint_again(emq_request *request) {
     emq_line line = EMQ_LINE_INIT;
     emq_id fresh;
     char *command = NULL;
     int result = emq_id_mint(&fresh, EMQ_NAMESPACE_JOB);
     if (result == EMQ_OK) {
-        result = emq_line_enqueue(&line, request->queue, &fresh,
-                                  request->command + request->payload_at, request->payload_size);
+        result = emq_request_line_admission(
+            &line, request->queue, &fresh, request->command + request->payload_at,
+            request->payload_size,
+            request->question.verb == EMQ_VERB_SCHEDULE ? &request->when : NULL);
     }
     if (result == EMQ_OK &&
         redisFormatSdsCommandArgv(&command, line.argc, line.argv, line.argvlen) < 0) {
@@ -89,28 +130,85 @@ const emq_id *emq_request_get_id(const emq_request *request) {
 }
 
 const emq_job *emq_request_get_job(const emq_request *request) {
-    return request == NULL ? NULL : request->job;
+    return request == NULL ? NULL : request->outcome.job;
 }
 
 int emq_request_take_job(emq_job **out, emq_request *request) {
     if (out == NULL || request == NULL) {
         return EMQ_EINVAL;
     }
-    *out = request->job;
-    request->job = NULL;
+    *out = request->outcome.job;
+    request->outcome.job = NULL;
     return *out == NULL ? EMQ_EMPTY : EMQ_OK;
 }
 
+const emq_jobs *emq_request_get_jobs(const emq_request *request) {
+    return request == NULL ? NULL : request->outcome.jobs;
+}
+
+int emq_request_take_jobs(emq_jobs **out, emq_request *request) {
+    if (out == NULL || request == NULL) {
+        return EMQ_EINVAL;
+    }
+    *out = request->outcome.jobs;
+    request->outcome.jobs = NULL;
+    return *out == NULL ? EMQ_EMPTY : EMQ_OK;
+}
+
+static int take_ids(emq_ids **out, emq_ids **from) {
+    if (out == NULL || from == NULL) {
+        return EMQ_EINVAL;
+    }
+    *out = *from;
+    *from = NULL;
+    return *out == NULL ? EMQ_EMPTY : EMQ_OK;
+}
+
+int emq_request_take_recovered(emq_ids **out, emq_request *request) {
+    return take_ids(out, request == NULL ? NULL : &request->outcome.recovered);
+}
+
+int emq_request_take_dead(emq_ids **out, emq_request *request) {
+    return take_ids(out, request == NULL ? NULL : &request->outcome.dead);
+}
+
+int64_t emq_request_get_number(const emq_request *request) {
+    return request == NULL ? 0 : request->outcome.number;
+}
+
+const char *emq_request_get_entry(const emq_request *request) {
+    return request == NULL || request->question.verb != EMQ_VERB_APPEND ||
+                   request->outcome.list == NULL
+               ? NULL
+               : request->outcome.list->str;
+}
+
+int emq_request_get_member(const emq_request *request, size_t member) {
+    if (request == NULL || !request->is_done || request->is_raw ||
+        !emq_question_has_members(&request->question) || member >= request->question.count) {
+        return EMQ_EINVAL;
+    }
+    if (request->result != EMQ_OK) {
+        return request->result;
+    }
+    return request->extension != NULL
+               ? request->extension->results[member]
+               : emq_outcome_get_answer(&request->outcome, &request->question, member);
+}
+
 const emq_reply *emq_request_get_reply(const emq_request *request) {
-    return request == NULL ? NULL : (const emq_reply *)request->reply;
+    return request == NULL || !request->is_raw ? NULL : (const emq_reply *)request->reply;
 }
 
 int emq_request_take_reply(emq_reply **out, emq_request *request) {
     if (out == NULL || request == NULL) {
         return EMQ_EINVAL;
     }
-    *out = (emq_reply *)request->reply;
-    request->reply = NULL;
+    *out = NULL;
+    if (request->is_raw) {
+        *out = (emq_reply *)request->reply;
+        request->reply = NULL;
+    }
     return *out == NULL ? EMQ_EMPTY : EMQ_OK;
 }
 

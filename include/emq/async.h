@@ -93,7 +93,8 @@ typedef struct emq_async_options {
     uint32_t backoff_min_ms;     /**< the first pause before a reconnect is at most this long; 0
                                       means 50. It doubles with each failure. */
     uint32_t backoff_max_ms;     /**< no pause is longer; 0 means 5000 */
-    uint32_t complete_once;      /**< 1: a COMPLETE whose answer was lost is not sent once more */
+    uint32_t complete_once;      /**< 1: a COMPLETE or REQUEUE whose answer was lost is not sent
+                                      once more */
     size_t max_bytes; /**< of requests not answered yet, as they are sent; 0 means 64 MiB.
                            A single request may be larger when nothing else waits. */
 } emq_async_options;
@@ -242,6 +243,71 @@ EMQ_API int emq_request_claim(emq_request **out, const char *queue, uint32_t lea
  */
 EMQ_API int emq_request_complete(emq_request **out, const emq_lease *lease);
 
+/*
+ * The other verbs. Each builds the request of the function of its name in emq/verbs.h, and takes
+ * what that takes: see there for values, ranges, and the results that the callback can get. What is
+ * given is copied. `out` is as for emq_request_enqueue. Results of all of them: 0; EMQ_EINVAL;
+ * EMQ_EQUEUE, EMQ_EID_… and EMQ_EKIND where there are queues and ids; EMQ_ETOOBIG (more than
+ * 1 GiB); EMQ_ENOMEM; EMQ_ESYSTEM. Any thread. Since 0.1.0.
+ *
+ * After a loss none of them is sent a second time, but emq_request_requeue.
+ */
+
+/** Builds emq_schedule; its id as for emq_request_enqueue. */
+EMQ_API int emq_request_schedule(emq_request **out, const emq_id *id, const char *queue,
+                                 const void *p, size_t n, emq_when when);
+/** Builds emq_enqueues, without minting: every id is given. Results by emq_request_get_member. */
+EMQ_API int emq_request_enqueues(emq_request **out, const emq_id *ids, const char *queue,
+                                 const emq_bytes *payloads, size_t count);
+/**
+ * Builds emq_claims; its jobs by emq_request_take_jobs. With a timeout it holds up every request
+ * behind it, so that it belongs on a client of its own. Its deadline is then timeout_ms and two
+ * seconds more at least, whatever emq_request_set_timeout and command_timeout_ms say.
+ */
+EMQ_API int emq_request_claims(emq_request **out, const char *queue, uint32_t lease_ms,
+                               uint32_t max, uint32_t timeout_ms);
+/** Builds emq_completes; results by emq_request_get_member. */
+EMQ_API int emq_request_completes(emq_request **out, const emq_lease *leases, size_t count);
+/** Builds emq_extend. */
+EMQ_API int emq_request_extend(emq_request **out, const emq_lease *lease, uint32_t lease_ms);
+/** Builds emq_extends; results by emq_request_get_member. */
+EMQ_API int emq_request_extends(emq_request **out, const emq_lease *leases, size_t count,
+                                uint32_t lease_ms);
+/** Builds emq_fail. */
+EMQ_API int emq_request_fail(emq_request **out, const emq_lease *lease, int64_t delay_ms,
+                             uint32_t max_failures, const void *error, size_t n);
+/** Builds emq_delay. */
+EMQ_API int emq_request_delay(emq_request **out, const emq_lease *lease, emq_when when);
+/**
+ * Builds emq_requeue. When its answer is lost it is sent once more, as emq_request_complete is:
+ * EMQ_ESTALE then means that the first was done, or that the lease was lost before.
+ */
+EMQ_API int emq_request_requeue(emq_request **out, const emq_lease *lease);
+/** Builds emq_promote; how many were moved by emq_request_get_number. */
+EMQ_API int emq_request_promote(emq_request **out, const char *queue, uint32_t limit);
+/** Builds emq_stalled_check; its ids by emq_request_take_recovered and emq_request_take_dead. */
+EMQ_API int emq_request_stalled_check(emq_request **out, const char *queue, uint32_t max_stalled,
+                                      uint32_t limit);
+/** Builds emq_reschedule. */
+EMQ_API int emq_request_reschedule(emq_request **out, const char *queue, const emq_id *id,
+                                   emq_when when);
+/** Builds emq_reprocess. */
+EMQ_API int emq_request_reprocess(emq_request **out, const char *queue, const emq_id *id);
+/** Builds emq_pause. */
+EMQ_API int emq_request_pause(emq_request **out, const char *queue);
+/** Builds emq_resume. */
+EMQ_API int emq_request_resume(emq_request **out, const char *queue);
+/** Builds emq_append; NULL or zeroed, its id is minted, and emq_request_get_id tells it. The entry
+ * in the stream by emq_request_get_entry. */
+EMQ_API int emq_request_append(emq_request **out, const emq_id *id, const char *queue,
+                               const char *stream, const emq_field *fields, size_t count);
+/** Builds emq_publish; its receivers by emq_request_get_number. */
+EMQ_API int emq_request_publish(emq_request **out, const char *queue, emq_bytes event,
+                                emq_bytes job, const emq_field *fields, size_t count);
+/** Builds emq_failures_incr; the new count by emq_request_get_number. */
+EMQ_API int emq_request_failures_incr(emq_request **out, const char *queue, const char *stream,
+                                      const char *group, const char *entry);
+
 /**
  * Builds a raw request, as emq_client_command sends it: what is refused there is refused here. A
  * command that blocks on the server holds up every request behind it.
@@ -257,7 +323,8 @@ EMQ_API int emq_request_command(emq_request **out, int argc, const char *const *
                                 const size_t *argvlen);
 
 /**
- * Gives a request a deadline of its own, counted from its submit.
+ * Gives a request a deadline of its own, counted from its submit. That of a claims which waits is
+ * never shorter than its wait and two seconds more.
  *
  * @param request    a request that was not submitted yet.
  * @param timeout_ms milliseconds; 0 means the client's command_timeout_ms. Since 0.1.0.
@@ -286,10 +353,10 @@ EMQ_API void emq_request_free(emq_request *request);
 EMQ_API const char *emq_request_get_error(const emq_request *request);
 
 /**
- * The id of an enqueue. Where it was minted and turned out to be in use, another one is minted and
- * sent: read it in the callback.
+ * The id of an enqueue, a schedule or an append. Where that of a job was minted and turned out to
+ * be in use, another one is minted and sent: read it in the callback.
  *
- * @param request a request of emq_request_enqueue.
+ * @param request a request.
  * @return borrowed; NULL for other requests. Since 0.1.0.
  */
 EMQ_API const emq_id *emq_request_get_id(const emq_request *request);
@@ -310,6 +377,68 @@ EMQ_API const emq_job *emq_request_get_job(const emq_request *request);
  * @return 0; EMQ_EINVAL; EMQ_EMPTY (there is none, or it was taken). Since 0.1.0.
  */
 EMQ_API int emq_request_take_job(emq_job **out, emq_request *request);
+
+/**
+ * The jobs that claims got.
+ *
+ * @param request a request, in its callback.
+ * @return borrowed; NULL when there are none. Since 0.1.0.
+ */
+EMQ_API const emq_jobs *emq_request_get_jobs(const emq_request *request);
+
+/**
+ * Takes those jobs out of the request.
+ *
+ * @param out     receives the jobs, yours to free with emq_jobs_free; NULL when there are none.
+ * @param request a request, in its callback.
+ * @return 0; EMQ_EINVAL; EMQ_EMPTY (there are none, or they were taken). Since 0.1.0.
+ */
+EMQ_API int emq_request_take_jobs(emq_jobs **out, emq_request *request);
+
+/**
+ * Takes the ids of the jobs that a stalled_check made pending again.
+ *
+ * @param out     receives them, yours to free with emq_ids_free; NULL when there is no such list.
+ * @param request a request, in its callback.
+ * @return 0, also when the list has no id in it; EMQ_EINVAL; EMQ_EMPTY (there is no such list, or
+ *         it was taken). Since 0.1.0.
+ */
+EMQ_API int emq_request_take_recovered(emq_ids **out, emq_request *request);
+
+/**
+ * Takes the ids of the jobs that a stalled_check found dead.
+ *
+ * @param out     as for emq_request_take_recovered.
+ * @param request as there.
+ * @return as there. Since 0.1.0.
+ */
+EMQ_API int emq_request_take_dead(emq_ids **out, emq_request *request);
+
+/**
+ * The number that a promote, a publish or a failures_incr was answered.
+ *
+ * @param request a request, in its callback.
+ * @return the number; 0 where there is none. Since 0.1.0.
+ */
+EMQ_API int64_t emq_request_get_number(const emq_request *request);
+
+/**
+ * The result of a member of a batch: enqueues, completes, extends.
+ *
+ * @param request a request, in its callback.
+ * @param member  0 to the batch's count - 1.
+ * @return its result; the request's own when that is an error; EMQ_EINVAL outside of the range and
+ *         for other requests. Since 0.1.0.
+ */
+EMQ_API int emq_request_get_member(const emq_request *request, size_t member);
+
+/**
+ * The id of the entry in the stream that an append has made.
+ *
+ * @param request a request, in its callback.
+ * @return borrowed, NUL-terminated; NULL where there is none. Since 0.1.0.
+ */
+EMQ_API const char *emq_request_get_entry(const emq_request *request);
 
 /**
  * The reply of a raw request.

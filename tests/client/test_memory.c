@@ -292,6 +292,36 @@ static void lines_survive(void **state) {
     fail_each("a line", line_path);
 }
 
+/* Ends the building of a request; it is there when it was built. */
+static int end_request(int result, emq_request *request) {
+    assert_int_equal(request != NULL, result == EMQ_OK);
+    emq_request_free(request);
+    return result;
+}
+
+/* One that is made of a line, one that keeps a payload, one that keeps leases. */
+static int request_path(void) {
+    const emq_lease leases[2] = {{"q", {"JOB0KHTOWnGLuC"}, 1}, {"q", {"JOB0NgWEfAEJfs"}, 1}};
+    emq_request *request = NULL;
+    int built = emq_request_claims(&request, "q", 1000, 10, 1000);
+    int result = end_request(built, request);
+    if (result == EMQ_OK) {
+        const emq_when when = {EMQ_IN, 1000};
+        built = emq_request_schedule(&request, &leases[0].id, "q", "payload", 7, when);
+        result = end_request(built, request);
+    }
+    if (result == EMQ_OK) {
+        built = emq_request_extends(&request, leases, 2, 1000);
+        result = end_request(built, request);
+    }
+    return result;
+}
+
+static void requests_survive(void **state) {
+    (void)state;
+    fail_each("a request", request_path);
+}
+
 /* Without a calloc, that is made from the others. */
 static void cleared_memory_is_clear(void **state) {
     long before = atomic_load(&held);
@@ -331,13 +361,10 @@ static int set_allocator(void) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opening_survives),
-        cmocka_unit_test(installing_survives),
-        cmocka_unit_test(calls_survive),
-        cmocka_unit_test(pools_survive),
-        cmocka_unit_test(lines_survive),
-        cmocka_unit_test(cleared_memory_is_clear),
-        cmocka_unit_test(the_allocator_is_set_once),
+        cmocka_unit_test(opening_survives),        cmocka_unit_test(installing_survives),
+        cmocka_unit_test(calls_survive),           cmocka_unit_test(pools_survive),
+        cmocka_unit_test(lines_survive),           cmocka_unit_test(requests_survive),
+        cmocka_unit_test(cleared_memory_is_clear), cmocka_unit_test(the_allocator_is_set_once),
     };
     if (!set_allocator()) {
         (void)fputs("the allocator can't be set\n", stderr);
