@@ -58,11 +58,8 @@ emq_extension *emq_extension_new(const emq_lease *leases, size_t count);
 /* Frees what was taken. */
 void emq_outcome_clear(emq_outcome *outcome);
 
-/* Single verbs, by emq_decode_verb. */
-int emq_decode_enqueue(redisReply *reply, emq_text *error);
-int emq_decode_complete(redisReply *reply, emq_text *error);
+/* INSTALL, by emq_decode_verb. */
 int emq_decode_install(redisReply *reply, emq_text *error);
-int emq_decode_claim(emq_job **out, const char *queue, redisReply *reply, emq_text *error);
 
 int emq_decode_version(const redisReply *reply, emq_text *error);
 

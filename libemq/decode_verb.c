@@ -407,28 +407,8 @@ void emq_outcome_clear(emq_outcome *outcome) {
     *outcome = (emq_outcome){0};
 }
 
-static int decode_single(emq_verb_symbol verb, redisReply *reply, emq_text *error) {
-    const emq_question question = {.verb = verb};
+int emq_decode_install(redisReply *reply, emq_text *error) {
+    const emq_question question = {.verb = EMQ_VERB_INSTALL};
     emq_outcome outcome = {0};
     return emq_decode_verb(&outcome, &question, reply, error);
-}
-
-int emq_decode_enqueue(redisReply *reply, emq_text *error) {
-    return decode_single(EMQ_VERB_ENQUEUE, reply, error);
-}
-
-int emq_decode_complete(redisReply *reply, emq_text *error) {
-    return decode_single(EMQ_VERB_COMPLETE, reply, error);
-}
-
-int emq_decode_install(redisReply *reply, emq_text *error) {
-    return decode_single(EMQ_VERB_INSTALL, reply, error);
-}
-
-int emq_decode_claim(emq_job **out, const char *queue, redisReply *reply, emq_text *error) {
-    const emq_question question = {.verb = EMQ_VERB_CLAIM, .queue = emq_slice_of(queue)};
-    emq_outcome outcome = {0};
-    int result = emq_decode_verb(&outcome, &question, reply, error);
-    *out = outcome.job;
-    return result;
 }

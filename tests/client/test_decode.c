@@ -39,12 +39,23 @@ static redisReply *parse(const char *text) {
 /* Every decoder in one form. */
 typedef int (*decoder)(redisReply *reply, emq_text *error);
 
+static int decode_single(emq_job **out, emq_verb_symbol verb, const char *queue, redisReply *reply,
+                         emq_text *error) {
+    const emq_question question = {.verb = verb, .queue = emq_slice_of(queue)};
+    emq_outcome outcome = {0};
+    int result = emq_decode_verb(&outcome, &question, reply, error);
+    *out = outcome.job;
+    return result;
+}
+
 static int decode_enqueue(redisReply *reply, emq_text *error) {
-    return emq_decode_enqueue(reply, error);
+    emq_job *job = NULL;
+    return decode_single(&job, EMQ_VERB_ENQUEUE, "orders", reply, error);
 }
 
 static int decode_complete(redisReply *reply, emq_text *error) {
-    return emq_decode_complete(reply, error);
+    emq_job *job = NULL;
+    return decode_single(&job, EMQ_VERB_COMPLETE, "orders", reply, error);
 }
 
 static int decode_install(redisReply *reply, emq_text *error) {
@@ -53,7 +64,7 @@ static int decode_install(redisReply *reply, emq_text *error) {
 
 static int decode_claim(redisReply *reply, emq_text *error) {
     emq_job *job = NULL;
-    int result = emq_decode_claim(&job, "orders", reply, error);
+    int result = decode_single(&job, EMQ_VERB_CLAIM, "orders", reply, error);
     assert_int_equal(job != NULL, result == EMQ_OK);
     emq_job_free(job);
     return result;
@@ -438,7 +449,7 @@ static void a_claimed_job_is_whole(void **state) {
     (void)state;
     redisReply *reply = parse_bytes(bytes, sizeof(bytes) - 1);
     assert_non_null(reply);
-    assert_int_equal(emq_decode_claim(&job, "orders", reply, &error), EMQ_OK);
+    assert_int_equal(decode_single(&job, EMQ_VERB_CLAIM, "orders", reply, &error), EMQ_OK);
     freeReplyObject(reply);
     assert_string_equal(emq_job_get_lease(job)->queue, "orders");
     assert_string_equal(emq_job_get_lease(job)->id.text, "JOB0KHTOWnGLuC");
@@ -457,13 +468,13 @@ static void no_payload_differs_from_an_empty_one(void **state) {
     size_t n = 7;
     (void)state;
     redisReply *reply = parse("*3\r\n" ID "$-1\r\n:1\r\n");
-    assert_int_equal(emq_decode_claim(&job, "q", reply, &error), EMQ_OK);
+    assert_int_equal(decode_single(&job, EMQ_VERB_CLAIM, "q", reply, &error), EMQ_OK);
     freeReplyObject(reply);
     assert_null(emq_job_get_payload(job, &n));
     assert_int_equal(n, 0);
     emq_job_free(job);
     reply = parse("*3\r\n" ID "$0\r\n\r\n:1\r\n");
-    assert_int_equal(emq_decode_claim(&job, "q", reply, &error), EMQ_OK);
+    assert_int_equal(decode_single(&job, EMQ_VERB_CLAIM, "q", reply, &error), EMQ_OK);
     freeReplyObject(reply);
     assert_string_equal(emq_job_get_payload(job, &n), "");
     assert_int_equal(n, 0);
