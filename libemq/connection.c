@@ -36,8 +36,9 @@ typedef struct exchange {
     const char *request; /* what is being sent, and how much of it hiredis has */
     size_t length;
     size_t given;
-    int is_sent;  /* every line to its last byte */
-    int is_first; /* on this connection */
+    int is_sent;      /* every line to its last byte */
+    int is_first;     /* on this connection */
+    int is_pushed_to; /* more may come than was asked for */
     emq_text *error;
 } exchange;
 
@@ -316,7 +317,7 @@ static int converse(exchange *x, emq_deadline deadline) {
     if (result != EMQ_OK) {
         return result;
     }
-    if (has_unread_bytes(x->context)) {
+    if (!x->is_pushed_to && has_unread_bytes(x->context)) {
         return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer answered more than was asked");
     }
     /* an answer to a request that has not been sent whole can only be a refusal */
@@ -348,6 +349,31 @@ static int is_anothers(const emq_connection *connection) {
     return connection->owner != 0 && connection->owner != getpid();
 }
 
+static int exchange_lines(emq_connection *connection, exchange *x, emq_deadline deadline) {
+    for (int i = 0; i < x->count; i++) {
+        x->replies[i] = NULL;
+    }
+    if (is_anothers(connection)) {
+        return emq_text_fail_plain(x->error, EMQ_EFORKED);
+    }
+    if (x->context == NULL) {
+        return emq_text_fail_plain(x->error, EMQ_ECLOSED);
+    }
+    int result = check_size(x->lines, x->count, x->error);
+    if (result != EMQ_OK) {
+        return result;
+    }
+    result = run_exchange(connection, x, deadline);
+    redisFreeCommand(x->owned);
+    if (result != EMQ_OK) {
+        free_replies(x);
+    }
+    if (result != EMQ_OK || !x->is_sent) {
+        emq_connection_close(connection);
+    }
+    return result;
+}
+
 int emq_connection_exchange(emq_connection *connection, const emq_line *lines, int count,
                             redisReply **replies, emq_deadline deadline, emq_text *error) {
     exchange x = {.context = connection->context,
@@ -357,25 +383,91 @@ int emq_connection_exchange(emq_connection *connection, const emq_line *lines, i
                   .count = count,
                   .is_first = connection->is_fresh,
                   .error = error};
-    for (int i = 0; i < count; i++) {
-        replies[i] = NULL;
-    }
-    if (is_anothers(connection)) {
-        return emq_text_fail_plain(error, EMQ_EFORKED);
-    }
+    return exchange_lines(connection, &x, deadline);
+}
+
+int emq_connection_subscribe(emq_connection *connection, const emq_line *line, redisReply **reply,
+                             emq_deadline deadline, emq_text *error) {
+    exchange x = {.context = connection->context,
+                  .ssl = connection->ssl,
+                  .lines = line,
+                  .replies = reply,
+                  .count = 1,
+                  .is_first = connection->is_fresh,
+                  .is_pushed_to = 1,
+                  .error = error};
+    return exchange_lines(connection, &x, deadline);
+}
+
+int emq_connection_post(emq_connection *connection, const emq_line *line, emq_text *error) {
+    exchange x = {.context = connection->context,
+                  .ssl = connection->ssl,
+                  .lines = line,
+                  .count = 1,
+                  .is_sent = 1, /* for a failure: there is no request whose fate matters */
+                  .error = error};
     if (x.context == NULL) {
         return emq_text_fail_plain(error, EMQ_ECLOSED);
     }
-    int result = check_size(lines, count, error);
-    if (result != EMQ_OK) {
-        return result;
-    }
-    result = run_exchange(connection, &x, deadline);
+    int result = send_some(&x);
     redisFreeCommand(x.owned);
     if (result != EMQ_OK) {
-        free_replies(&x);
+        emq_connection_close(connection);
     }
-    if (result != EMQ_OK || !x.is_sent) {
+    return result == EMQ_ECONNECT ? EMQ_ECONNLOST : result;
+}
+
+/* Takes one thing that has come in whole; EMQ_EMPTY when there is none. */
+static int take_pushed(const exchange *x) {
+    void *reply = NULL;
+    if (redisGetReplyFromReader(x->context, &reply) != REDIS_OK) {
+        return fail_context(x);
+    }
+    x->replies[0] = reply;
+    if (reply == NULL && x->context->reader->len - x->context->reader->pos > EMQ_PUSH_MAX) {
+        return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer pushed more than %zu bytes at once",
+                             EMQ_PUSH_MAX);
+    }
+    return reply == NULL ? EMQ_EMPTY : EMQ_OK;
+}
+
+/* Waits for bytes and reads them; EMQ_EMPTY when there are none before the deadline. */
+static int read_pushed(const exchange *x, emq_deadline deadline) {
+    int events = emq_poll(x->context->fd, POLLIN, deadline);
+    if (events < 0) {
+        return emq_text_fail(x->error, EMQ_ESYSTEM, "poll failed (errno %d)", errno);
+    }
+    if (events == 0) {
+        return EMQ_EMPTY;
+    }
+    return read_some(x) == REDIS_OK ? EMQ_OK : fail_context(x);
+}
+
+int emq_connection_receive(emq_connection *connection, redisReply **reply, int *has_read,
+                           emq_deadline deadline, emq_text *error) {
+    exchange x = {.context = connection->context,
+                  .ssl = connection->ssl,
+                  .replies = reply,
+                  .count = 1,
+                  .is_sent = 1,
+                  .error = error};
+    int is_late = 0;
+    int result = EMQ_EMPTY;
+    *reply = NULL;
+    *has_read = 0;
+    if (x.context == NULL) {
+        return emq_text_fail_plain(error, EMQ_ECLOSED);
+    }
+    /* what drips in does not move the deadline, and one look is taken behind it */
+    while ((result = take_pushed(&x)) == EMQ_EMPTY && !is_late) {
+        is_late = emq_deadline_left_ms(deadline) == 0;
+        result = read_pushed(&x, deadline);
+        if (result != EMQ_OK) {
+            break;
+        }
+        *has_read = 1;
+    }
+    if (result < 0) {
         emq_connection_close(connection);
     }
     return result;

@@ -59,6 +59,24 @@ typedef struct emq_batch {
 int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
                                   emq_deadline deadline, emq_text *error);
 
+/* For a connection that is pushed to. Sends a line and waits for the first thing that comes; more
+ * may come right behind it. Otherwise as emq_connection_exchange. */
+int emq_connection_subscribe(emq_connection *connection, const emq_line *line, redisReply **reply,
+                             emq_deadline deadline, emq_text *error);
+
+/* Sends a small line and waits for nothing: what it answers is pushed like the rest. What does not
+ * go out at once stays unsent. EMQ_ECONNLOST; EMQ_EPROTOCOL; EMQ_ENOMEM. */
+int emq_connection_post(emq_connection *connection, const emq_line *line, emq_text *error);
+
+/* The next thing that was pushed, which the caller frees: EMQ_OK; or EMQ_EMPTY at the deadline,
+ * which leaves the connection open. EMQ_ECONNLOST; EMQ_EPROTOCOL (a peer that breaks the protocol,
+ * or pushes more than EMQ_PUSH_MAX bytes in one piece); EMQ_ENOMEM; EMQ_ESYSTEM. It looks at what
+ * is there even when the deadline has passed. `has_read` receives whether any bytes came in, of
+ * which a part of something may be left. */
+#define EMQ_PUSH_MAX ((size_t)128 * 1024 * 1024)
+int emq_connection_receive(emq_connection *connection, redisReply **reply, int *has_read,
+                           emq_deadline deadline, emq_text *error);
+
 void emq_connection_close(emq_connection *connection);
 
 #endif

@@ -11,7 +11,7 @@ Usage: tools/deps.sh [--help] GROUP...
 Installs what is missing, quietly, through apt. Prints nothing when nothing is missing.
 
 Groups:
-  build       compilers, CMake, hiredis, OpenSSL, git: to build both halves and the examples
+  build       compilers, CMake, hiredis, libuv, jansson, OpenSSL, git: to build both halves and the examples
   server      what fetching and building Valkey from Debian's source package needs
   test        cmocka, jansson, clang with its tools, and what the tests call
   fresh-root  debootstrap, for tools/fresh-root.sh
@@ -32,6 +32,7 @@ build|command:pkg-config|pkg-config
 build|command:git|git
 build|module:hiredis|libhiredis-dev
 build|module:libuv|libuv1-dev
+build|module:jansson|libjansson-dev
 build|module:libcrypto|libssl-dev
 server|command:dpkg-source|dpkg-dev
 server|command:make|make

@@ -18,6 +18,7 @@
 #include <emq/async.h>
 #include <emq/client.h>
 #include <emq/error.h>
+#include <emq/events.h>
 #include <emq/export.h>
 #include <emq/id.h>
 #include <emq/job.h>
