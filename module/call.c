@@ -268,14 +268,10 @@ static ValkeyModuleString *build_key(const emq_call *call, const emq_reach_key *
     return ValkeyModule_CreateString(call->ctx, name, length);
 }
 
-ValkeyModuleString *emq_queue_key(const emq_call *call, emq_key_kind kind) {
-    const emq_reach_key key = {.kind = kind};
-    return build_key(call, &key);
-}
-
-int emq_may_read(emq_call *call, emq_key_kind kind) {
+int emq_may_read(emq_call *call, emq_ref *out, emq_key_kind kind) {
+    *out = (emq_ref){build_key(call, &(emq_reach_key){.kind = kind}), kind};
     return call->user != NULL &&
-           ValkeyModule_ACLCheckKeyPermissions(call->user, emq_queue_key(call, kind),
+           ValkeyModule_ACLCheckKeyPermissions(call->user, out->name,
                                                VALKEYMODULE_CMD_KEY_ACCESS) == VALKEYMODULE_OK;
 }
 

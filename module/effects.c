@@ -3,10 +3,10 @@
 #include "effects.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stddef.h>
 
 #include "bits.h"
+#include "read.h"
 #include "wait.h"
 
 #define DEL_INLINE 4
@@ -94,24 +94,13 @@ void emq_effect_hdel(emq_writes *writes, emq_ref ref, ValkeyModuleString **field
               "HDEL");
 }
 
-static int is_below_all(const emq_writes *writes, ValkeyModuleKey *key, double score) {
-    double lowest = INFINITY;
-    if (ValkeyModule_KeyType(key) == VALKEYMODULE_KEYTYPE_ZSET) {
-        (void)ValkeyModule_ZsetFirstInScoreRange(key, -INFINITY, INFINITY, 0, 0);
-        ValkeyModuleString *member = ValkeyModule_ZsetRangeCurrentElement(key, &lowest);
-        ValkeyModule_ZsetRangeStop(key);
-        ValkeyModule_FreeString(writes->ctx, member);
-    }
-    return score < lowest;
-}
-
 /* What those who wait for work want to know of: members of `pending`, whatever verb adds them, and
  * a new earliest time in `schedule`. */
 static void note_arrival(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key, double score) {
     if (ref.kind == EMQ_KEY_PENDING) {
         writes->ready = ref.name;
     } else if (ref.kind == EMQ_KEY_SCHEDULE && emq_wait_has_readers(writes->ctx, ref.name) &&
-               is_below_all(writes, key, score)) {
+               score < emq_zset_lowest_of(writes->ctx, key)) {
         writes->due = ref.name;
     }
 }

@@ -189,6 +189,24 @@ int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out) {
     return presence != EMQ_PRESENCE_REFUSED;
 }
 
+double emq_zset_lowest_of(ValkeyModuleCtx *ctx, ValkeyModuleKey *key) {
+    double lowest = INFINITY;
+    if (ValkeyModule_KeyType(key) == VALKEYMODULE_KEYTYPE_ZSET) {
+        (void)ValkeyModule_ZsetFirstInScoreRange(key, -INFINITY, INFINITY, 0, 0);
+        ValkeyModuleString *member = ValkeyModule_ZsetRangeCurrentElement(key, &lowest);
+        ValkeyModule_ZsetRangeStop(key);
+        ValkeyModule_FreeString(ctx, member);
+    }
+    return lowest;
+}
+
+double emq_zset_lowest(emq_call *call, emq_ref ref) {
+    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
+    double lowest = emq_zset_lowest_of(call->ctx, key);
+    ValkeyModule_CloseKey(key);
+    return lowest;
+}
+
 int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *out) {
     ValkeyModuleKey *key = NULL;
     double score = 0;
