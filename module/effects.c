@@ -94,6 +94,14 @@ void emq_effect_hdel(emq_writes *writes, emq_ref ref, ValkeyModuleString **field
               "HDEL");
 }
 
+void emq_effect_persist(emq_writes *writes, emq_ref ref) {
+    ValkeyModuleKey *key = open_for_write(writes, ref);
+    expect_ok(writes, ValkeyModule_SetExpire(key, VALKEYMODULE_NO_EXPIRE), "PERSIST");
+    ValkeyModule_CloseKey(key);
+    expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "PERSIST", "s", ref.name), "PERSIST");
+    queue_event(writes, VALKEYMODULE_NOTIFY_GENERIC, "persist", ref);
+}
+
 /* What those who wait for work want to know of: members of `pending`, whatever verb adds them, and
  * a new earliest time in `schedule`. */
 static void note_arrival(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key, double score) {

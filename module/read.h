@@ -47,6 +47,10 @@ int emq_row_is(const emq_row *row, const char *state);
 /* Tells whether a key exists, whatever its type. */
 int emq_exists(emq_call *call, emq_ref ref);
 
+/* Tells whether a key has a time to live, and whether a field of a hash has one of its own. */
+int emq_expires(emq_call *call, emq_ref ref);
+int emq_field_expires(emq_call *call, emq_ref ref, ValkeyModuleString *field);
+
 /* Checks that a key is absent or of this type; refuses with WRONGTYPE otherwise. */
 int emq_check_type(emq_call *call, emq_ref ref, int type);
 
