@@ -11,12 +11,10 @@
 
 #include "client.h"
 #include "command.h"
-#include "fixture.h"
 #include "memory.h"
+#include "server_fixture.h"
 
 #define PATH_ALLOCATIONS_MAX 5000
-
-static test_server server;
 
 /* An allocator that counts, and fails when it is told to. */
 static atomic_long held;      /* allocations that are not freed */
@@ -68,16 +66,9 @@ static void disarm(void) {
     atomic_store(&fail_to, 0);
 }
 
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
+static int start_with_user(void **state) {
+    (void)start_server(state);
     run(server.admin, "ACL", "SETUSER", "tester", "on", ">password", "~*", "&*", "+@all", NULL);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
     return 0;
 }
 
@@ -286,8 +277,7 @@ static void pools_survive(void **state) {
 /* Without an allocation, so that it is not among those that are counted. The words are short:
  * jansson reads on behind one of 16 bytes or more when there is no memory for it to grow. */
 static void publish(void) {
-    static const char words[] =
-        "EMQ.PUBLISH 1 emq:{q}: done job text one any \"\\xff\\xfe\"\r\n";
+    static const char words[] = "EMQ.PUBLISH 1 emq:{q}: done job text one any \"\\xff\\xfe\"\r\n";
     char answer[64] = "";
     int fd = server.admin->fd;
     assert_int_equal(send(fd, words, sizeof(words) - 1, 0), sizeof(words) - 1);
@@ -438,5 +428,5 @@ int main(void) {
         (void)fputs("the allocator can't be set\n", stderr);
         return 1;
     }
-    return RUN_SERVER_TESTS("memory", tests, start_server, stop_server);
+    return RUN_SERVER_TESTS("memory", tests, start_with_user, stop_server);
 }
