@@ -5,18 +5,14 @@
 #include <emq/error.h>
 #include <errno.h>
 #include <hiredis/sds.h>
-#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "line.h"
 #include "result.h"
 #include "sigpipe.h"
 #include "tls.h"
-
-/* hiredis counts the bytes of a command in an int. */
-#define REQUEST_MAX ((size_t)INT_MAX / 2)
-#define FRAME_MAX 32 /* bytes that frame one argument, at most */
 
 /* hiredis moves what is left of its buffer after each write, so it is fed slice by slice: a large
  * request given whole would be moved again and again. */
@@ -218,15 +214,10 @@ static int check_quiet(const exchange *x) {
 }
 
 static int check_size(const emq_line *lines, int count, emq_text *error) {
-    size_t left = REQUEST_MAX;
     for (int i = 0; i < count; i++) {
-        for (int a = 0; a < lines[i].argc; a++) {
-            size_t length = lines[i].argvlen[a];
-            if (length > left || left - length < FRAME_MAX) {
-                return emq_text_fail(error, EMQ_ETOOBIG, "the request is larger than %zu bytes",
-                                     REQUEST_MAX);
-            }
-            left -= length + FRAME_MAX;
+        if (!emq_line_fits(&lines[i])) {
+            return emq_text_fail(error, EMQ_ETOOBIG, "the request is larger than %zu bytes",
+                                 EMQ_REQUEST_MAX);
         }
     }
     return EMQ_OK;

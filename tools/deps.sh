@@ -46,6 +46,7 @@ server|module:openssl|libssl-dev
 test|module:cmocka|libcmocka-dev
 test|module:jansson|libjansson-dev
 test|command:clang|clang
+test|file:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a|libclang-rt-dev
 test|command:clang-format|clang-format
 test|command:clang-tidy|clang-tidy
 test|command:openssl|openssl

@@ -8,27 +8,7 @@
 
 #include "command.h"
 #include "loop.h"
-
-static test_server server;
-
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
-
-static int clean_server(void **state) {
-    (void)state;
-    run(server.admin, "FLUSHALL", NULL);
-    run(server.admin, "SET", "{emq}:version", "echomq:6.0.0", NULL);
-    return 0;
-}
+#include "server_fixture.h"
 
 static void open_on_server(test_loop *t, const emq_async_options *async_options) {
     emq_client_options options = options_for_server(&server);
