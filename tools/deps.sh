@@ -51,6 +51,7 @@ test|command:clang-format|clang-format
 test|command:clang-tidy|clang-tidy
 test|command:openssl|openssl
 test|command:ps|procps
+test|command:jq|jq
 test|command:setpriv|util-linux
 fresh-root|command:debootstrap|debootstrap
 fresh-root|command:unshare|util-linux

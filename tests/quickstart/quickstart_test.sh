@@ -21,8 +21,6 @@ module=${EMQ_MODULE:?run the tests through ctest}
 examples=$1
 case=$2
 flavour=${EMQ_SERVER_FLAVOUR:-plain}
-deadline=120 # seconds that a condition may take on a busy machine
-
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/emq-test.XXXXXX")
 tree=$scratch/tree
 mkdir "$tree" "$scratch/tmp" "$scratch/bin"
@@ -49,10 +47,8 @@ end_of_test() {
 trap end_of_test EXIT
 trap 'exit 143' TERM
 
-die() {
-    printf 'FAILED: %s\n' "$1"
-    exit 1
-}
+# shellcheck source=tests/support/script.sh
+. "$source_dir/tests/support/script.sh"
 
 # ---- running and checking ----
 
@@ -64,10 +60,6 @@ quickstart() { # quickstart STATUS ARGUMENT...: runs to the end and checks the e
     ((result == expected)) || die "exit status $result instead of $expected: quickstart.sh $*"
 }
 through=() # a command that runs it
-
-output_has() { grep -qF -- "$1" "$scratch/out" || die "not on standard output: $1"; }
-output_lacks() { ! grep -qF -- "$1" "$scratch/out" || die "on standard output: $1"; }
-error_has() { grep -qF -- "$1" "$scratch/err" || die "not on standard error: $1"; }
 
 counts_are() { # counts_are FOUND COMPLETED LINES FAILURES
     local name value
@@ -103,16 +95,6 @@ tree_is_as_before() {
     cmp "$scratch/before" "$scratch/after" || die "something was written below DIR"
 }
 
-wait_for() { # wait_for COMMAND...: until it succeeds
-    local end=$((SECONDS + deadline))
-    until "$@" 2>/dev/null; do
-        ((SECONDS < end)) || die "never came true: $*"
-        sleep 0.02
-    done
-}
-
-exists() { compgen -G "$1" >/dev/null; }
-
 # Puts a program of the case in the place of the worker; $real is the true one.
 worker_is() { # worker_is < body
     local name
@@ -137,8 +119,6 @@ TEXT
     chmod +x "$scratch/bin/example_worker"
     export EMQ_BIN_DIR=$scratch/bin
 }
-
-server_cli() { "$source_dir/tools/get-valkey.sh" --flavour "$flavour" --print cli; }
 
 # Without the capabilities that let root read everything. An ordinary user has none.
 without_privileges() {
@@ -641,13 +621,6 @@ case_merge() {
     rm "$tree"/*
     "$source_dir/examples/merge.sh" "$tree"
     [[ ! -s $tree/manifest && ! -s $tree/failures ]] || die "nothing merges to something"
-}
-
-private_server() {
-    "$source_dir/tools/server.sh" start --module "$module" --dir "$scratch/server" \
-        --flavour "$flavour" >/dev/null
-    socket=$scratch/server/s
-    cli=$(server_cli)
 }
 
 # Payloads that no producer of ours makes: the worker opens nothing outside of its folder.
