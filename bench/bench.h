@@ -40,6 +40,7 @@ typedef struct bench {
 /* The measurements. Each leaves the server as it found it. */
 void bench_verbs(bench *b);
 void bench_client(bench *b);
+void bench_lifecycle(bench *b);
 
 /* Says why, with the cell's name, and ends the program with 1. */
 _Noreturn void bench_die(const bench *b, const char *format, ...)
@@ -88,6 +89,9 @@ void bench_ledger_open(bench_ledger *ledger, const bench *b);
 void bench_ledger_claim(bench_ledger *ledger, const bench *b, size_t job);
 void bench_ledger_complete(bench_ledger *ledger, const bench *b, size_t job);
 void bench_ledger_close(bench_ledger *ledger, const bench *b);
+
+/* Claims and completes jobs, EMQ_MEMBERS_MAX at most. */
+void bench_drain_some(const bench *b, emq_client *client, bench_ledger *ledger, size_t max);
 
 /* Claims and completes the jobs that a run has enqueued, and checks that each was there once. */
 void bench_drain(const bench *b);

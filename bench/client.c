@@ -4,8 +4,8 @@
  * and makes the lines while it does. */
 #include <stdlib.h>
 #include <string.h>
-#include <uv.h>
 
+#include "async_run.h"
 #include "wire.h"
 
 typedef struct client_run {
@@ -13,8 +13,7 @@ typedef struct client_run {
     char *payloads;
     size_t submitted; /* of the asynchronous client */
     size_t answered;
-    emq_async *async;
-    uv_loop_t loop;
+    async_run async;
 } client_run;
 
 static const char *payload_of(const client_run *run, size_t job) {
@@ -92,7 +91,7 @@ static void submit_next(client_run *run) {
     int result =
         emq_request_enqueue(&request, NULL, BENCH_QUEUE, payload_of(run, job), run->b->payload);
     bench_expect(run->b, result, "emq_request_enqueue", "");
-    bench_expect(run->b, emq_async_submit(run->async, request, on_enqueued, run),
+    bench_expect(run->b, emq_async_submit(run->async.client, request, on_enqueued, run),
                  "emq_async_submit", "");
 }
 
@@ -103,39 +102,19 @@ static void on_enqueued(emq_request *request, int result, void *user) {
     if (run->submitted < run->b->jobs) {
         submit_next(run);
     } else if (run->answered == run->b->jobs) {
-        (void)emq_async_close(run->async, NULL, NULL);
-    }
-}
-
-static void on_state(emq_async *client, emq_async_state state, int reason, void *user) {
-    client_run *run = user;
-    if (state == EMQ_ASYNC_CLOSED || state == EMQ_ASYNC_REFUSED) {
-        bench_die(run->b, "the asynchronous client: %s: %s", emq_err_name(reason),
-                  emq_async_get_error(client));
-    }
-    if (state == EMQ_ASYNC_OPEN) {
-        uv_stop(&run->loop);
+        async_run_close(&run->async);
     }
 }
 
 static void run_async(client_run *run) {
     bench *b = run->b;
-    emq_client_options options;
-    emq_async_options async_options = EMQ_ASYNC_OPTIONS_INIT;
-    bench_client_options(&options, b);
-    async_options.on_state = on_state;
-    async_options.user = run;
-    bench_check(b, uv_loop_init(&run->loop) == 0, "no loop");
-    int result = emq_async_open(&run->async, &run->loop, &options, &async_options);
-    bench_expect(b, result, "emq_async_open", "");
-    (void)uv_run(&run->loop, UV_RUN_DEFAULT); /* until it is open */
+    async_run_open(&run->async, b);
     bench_clock start = bench_clock_read(b);
     while (run->submitted < b->in_flight && run->submitted < b->jobs) {
         submit_next(run);
     }
-    (void)uv_run(&run->loop, UV_RUN_DEFAULT);
+    async_run_wait(&run->async);
     bench_add_clock(b, "enqueue", bench_clock_since(b, start));
-    (void)uv_loop_close(&run->loop);
 }
 
 void bench_client(bench *b) {

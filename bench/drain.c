@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes the jobs of a run out of the queue again, and checks that each was there once. */
+/* Claims and completes jobs in batches through libemq, and checks that each is there once. */
 #include "wire.h"
 
 #include <stdlib.h>
 
-#define MEMBERS 500
-
 static void complete_all(const bench *b, emq_client *client, bench_ledger *ledger,
                          const emq_jobs *jobs) {
-    emq_lease leases[MEMBERS];
-    int results[MEMBERS];
+    emq_lease leases[EMQ_MEMBERS_MAX];
+    int results[EMQ_MEMBERS_MAX];
     const size_t count = emq_jobs_get_count(jobs);
     for (size_t i = 0; i < count; i++) {
         size_t size = 0;
@@ -28,16 +26,20 @@ static void complete_all(const bench *b, emq_client *client, bench_ledger *ledge
     }
 }
 
+void bench_drain_some(const bench *b, emq_client *client, bench_ledger *ledger, size_t max) {
+    emq_jobs *jobs = NULL;
+    int result = emq_claims(&jobs, client, BENCH_QUEUE, BENCH_LEASE_MS, (uint32_t)max, 0);
+    bench_expect(b, result, "emq_claims", emq_client_get_error(client));
+    complete_all(b, client, ledger, jobs);
+    emq_jobs_free(jobs);
+}
+
 void bench_drain(const bench *b) {
     bench_ledger ledger;
     bench_ledger_open(&ledger, b);
     emq_client *client = bench_open(b);
-    emq_jobs *jobs = NULL;
     while (ledger.completed < b->jobs) {
-        int result = emq_claims(&jobs, client, BENCH_QUEUE, BENCH_LEASE_MS, MEMBERS, 0);
-        bench_expect(b, result, "emq_claims", emq_client_get_error(client));
-        complete_all(b, client, &ledger, jobs);
-        emq_jobs_free(jobs);
+        bench_drain_some(b, client, &ledger, EMQ_MEMBERS_MAX);
     }
     emq_client_close(client);
     bench_ledger_close(&ledger, b);

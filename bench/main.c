@@ -13,6 +13,7 @@ static const struct {
     void (*run)(bench *b);
 } measures[] = {
     {"client", bench_client},
+    {"lifecycle", bench_lifecycle},
     {"verbs", bench_verbs},
 };
 

@@ -11,3 +11,7 @@ set yrange [0:*]
 set output "verbs.svg"
 set ylabel "server time per job, reference Lua = 1"
 plot for [i=2:5] "verbs.dat" using i:xtic(1) title columnheader(i)
+
+set output "lifecycle.svg"
+set ylabel "jobs per second, libemq pipelined = 1"
+plot for [i=2:5] "lifecycle.dat" using i:xtic(1) title columnheader(i)

@@ -166,12 +166,12 @@ static json_t *report_target(json_t *cells, char **fields) {
         const char *reason = reason_of(cells, fields[1]);
         reason = reason != NULL || is_plain ? reason : reason_of(cells, fields[2]);
         reason = reason != NULL ? reason : "not part of this run";
-        (void)printf("%-62s %8s  unmeasured: %s\n", fields[0], fields[3], reason);
+        (void)printf("%-76s %8s  unmeasured: %s\n", fields[0], fields[3], reason);
         return json_pack("{s:s, s:s, s:s}", "what", fields[0], "goal", fields[3], "unmeasured",
                          reason);
     }
     const char *verdict = verdict_of(fields[3], s.median);
-    (void)printf("%-62s %8s %9.3g (%.3g to %.3g) %s\n", fields[0], fields[3], s.median, s.least,
+    (void)printf("%-76s %8s %9.3g (%.3g to %.3g) %s\n", fields[0], fields[3], s.median, s.least,
                  s.most, verdict);
     return json_pack("{s:s, s:s, s:s, s:o}", "what", fields[0], "goal", fields[3], "verdict",
                      verdict, "figure", json_of(s));
@@ -184,7 +184,7 @@ static json_t *report_targets(json_t *cells, const char *path) {
     if (file == NULL) {
         die("cannot be opened", path);
     }
-    (void)printf("%-62s %8s %9s\n", "what", "goal", "median (range)");
+    (void)printf("%-76s %8s %9s\n", "what", "goal", "median (range)");
     while (fgets(line, sizeof(line), file) != NULL) {
         char *fields[FIELDS];
         char *rest = NULL;
@@ -271,6 +271,30 @@ static void plot_verbs(json_t *cells, const char *folder) {
     (void)fclose(file);
 }
 
+/* The plot of lifecycles: rates, libemq's pipeline being 1. */
+static void plot_lifecycle(json_t *cells, const char *folder) {
+    static const char *const contenders[] = {"pipeline", "batches",    "async",    "worker", "bare",
+                                             "script",   "beanstalkd", "gearmand", "bullmq"};
+    static const char *const columns[] = {"1/off", "16/off", "256/off", "256/everysec"};
+    FILE *file = open_file(folder, "lifecycle.dat", "w");
+    (void)fputs("who \"1 in flight\" \"16 in flight\" \"256 in flight\" \"256, AOF everysec\"\n",
+                file);
+    for (size_t i = 0; i < sizeof(contenders) / sizeof(contenders[0]); i++) {
+        (void)fputs(contenders[i], file);
+        for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]); c++) {
+            char metric[96];
+            (void)snprintf(metric, sizeof(metric), "lifecycle/pipeline/%s job_us", columns[c]);
+            json_t *over = find_metric(cells, metric);
+            (void)snprintf(metric, sizeof(metric), "lifecycle/%s/%s job_us", contenders[i],
+                           columns[c]);
+            json_t *under = find_metric(cells, metric);
+            (void)fprintf(file, " %.4f", under == NULL ? 0 : ratio_of(over, under).median);
+        }
+        (void)fputc('\n', file);
+    }
+    (void)fclose(file);
+}
+
 int main(int argc, char **argv) {
     if (argc != 3) {
         (void)fputs("Usage: emq_bench_report FOLDER TARGETS\n", stderr);
@@ -288,6 +312,7 @@ int main(int argc, char **argv) {
         die("cannot be written", "report.json");
     }
     plot_verbs(cells, argv[1]);
+    plot_lifecycle(cells, argv[1]);
     json_decref(report);
     json_decref(cells);
     return fflush(stdout) == 0 ? 0 : 1;

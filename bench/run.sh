@@ -85,6 +85,8 @@ done
 
 # shellcheck source=bench/servers.sh
 . "$root/bench/servers.sh"
+# shellcheck source=bench/peers.sh
+. "$root/bench/peers.sh"
 # shellcheck source=bench/cells.sh
 . "$root/bench/cells.sh"
 plan_cells
@@ -130,7 +132,6 @@ facts() {
     type=$(sed -n 's/^CMAKE_BUILD_TYPE:[A-Z]*=//p' "$build/CMakeCache.txt")
     printf 'build=%s\n' "${type:-RelWithDebInfo}, $(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")"
     printf 'payload=100 bytes, unless the cell says otherwise\n'
-    peer_facts
 }
 
 facts >"$out/facts.new"
@@ -157,7 +158,7 @@ unmeasured() { # unmeasured CELL REASON
 run_cell() { # run_cell INDEX ROUND
     local name=${names[$1]} server=${servers[$1]}
     if ! start_server "$server"; then
-        unmeasured "$name" "$server_reason"
+        unmeasured "$name" "$peer_reason"
         return 0
     fi
     # shellcheck disable=SC2086

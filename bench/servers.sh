@@ -4,13 +4,16 @@
 # run.sh.
 
 declare -A server_dir=() server_port=() server_pid=() server_socket=()
-server_reason=
 
-start_server() { # start_server NAME: 1, and server_reason, when it can't be had
+start_server() { # start_server NAME: 1, with peer_reason, when it can't be had
     [[ -z ${server_pid[$1]:-} ]] || return 0
+    local result=0
     case $1 in
     valkey-*) start_valkey "$1" ;;
+    beanstalkd-*) start_beanstalkd "$1" || result=1 ;;
+    gearmand-*) start_gearmand "$1" || result=1 ;;
     esac
+    return "$result"
 }
 
 # valkey-AOF[-WHAT]: off or everysec; WHAT tells servers apart that must not share their data.
@@ -35,9 +38,12 @@ stop_servers() {
     for name in "${!server_pid[@]}"; do
         case $name in
         valkey-*) "$root/tools/server.sh" stop "${server_dir[$name]}" >/dev/null || true ;;
+        *)
+            kill "${server_pid[$name]}" 2>/dev/null || true
+            wait "${server_pid[$name]}" 2>/dev/null || true
+            rm -rf "${server_dir[$name]}"
+            ;;
         esac
         unset "server_pid[$name]"
     done
 }
-
-peer_facts() { :; }

@@ -384,31 +384,34 @@ static long long count_of(const bench *b, redisContext *link, const char *comman
     return wire_ask_number(b, link, 2, (const char *[]){command, key});
 }
 
-/* Brings the number of jobs that wait behind those of the run to what was asked for. Their ids come
- * behind every minted one, so that no claim of a run takes them. */
-static void fill(wire *w, redisContext *link) {
+void wire_fill(const bench *b) {
     char name[EMQ_QUEUE_MAX + 1];
-    wire_queue_name(name, sizeof(name), w->b, 0);
-    size_t there = (size_t)count_of(w->b, link, "ZCARD", 0, EMQ_KEY_PENDING);
-    bench_check(w->b, there <= w->b->pending, "there are jobs in the queue");
-    char *payload = bench_alloc(w->b, w->b->payload + 1, 1);
-    memset(payload, 'x', w->b->payload);
-    while (there < w->b->pending) {
+    emq_line line = EMQ_LINE_INIT;
+    redisContext *link = wire_connect(b);
+    wire_queue_name(name, sizeof(name), b, 0);
+    size_t there = (size_t)count_of(b, link, "ZCARD", 0, EMQ_KEY_PENDING);
+    bench_check(b, there <= b->pending, "there are jobs in the queue");
+    char *payload = bench_alloc(b, b->payload + 1, 1);
+    memset(payload, 'x', b->payload);
+    while (there < b->pending) {
         emq_id ids[FILL_BATCH];
         emq_bytes payloads[FILL_BATCH];
-        size_t count = w->b->pending - there < FILL_BATCH ? w->b->pending - there : FILL_BATCH;
+        size_t count = b->pending - there < FILL_BATCH ? b->pending - there : FILL_BATCH;
         for (size_t i = 0; i < count; i++) {
             (void)snprintf(ids[i].text, sizeof(ids[i].text), "JOB9%010zu",
                            (there + i) % 10000000000U);
-            payloads[i] = (emq_bytes){payload, w->b->payload};
+            payloads[i] = (emq_bytes){payload, b->payload};
         }
-        bench_expect(w->b, emq_line_enqueues(&w->line, name, ids, payloads, count),
-                     "emq_line_enqueues", "");
-        append(w, link, w->line.argc, w->line.argv, w->line.argvlen);
-        freeReplyObject(wire_reply(w->b, link));
+        bench_expect(b, emq_line_enqueues(&line, name, ids, payloads, count), "emq_line_enqueues",
+                     "");
+        bench_check(b, redisAppendCommandArgv(link, line.argc, line.argv, line.argvlen) == REDIS_OK,
+                    "no memory");
+        freeReplyObject(wire_reply(b, link));
         there += count;
     }
     free(payload);
+    emq_line_clear(&line);
+    redisFree(link);
 }
 
 void wire_open(wire *w, bench *b) {
@@ -430,8 +433,8 @@ void wire_open(wire *w, bench *b) {
         load_script(w, link, phase);
     }
     read_run_id(w, link);
-    fill(w, link);
     redisFree(link);
+    wire_fill(b);
 }
 
 /* The count of completed jobs is checked and taken away. */

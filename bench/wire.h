@@ -36,6 +36,10 @@ redisReply *wire_reply(const bench *b, redisContext *link);
 redisReply *wire_ask(const bench *b, redisContext *link, int argc, const char **argv);
 long long wire_ask_number(const bench *b, redisContext *link, int argc, const char **argv);
 
+/* Brings the number of jobs that wait behind those of a run to what was asked for. Their ids come
+ * behind every minted one, so that no claim of a run takes them. */
+void wire_fill(const bench *b);
+
 /* Makes the jobs of a run, and those that wait behind them. */
 void wire_open(wire *w, bench *b);
 /* Checks that each job was delivered and that the queues are as they were. */
