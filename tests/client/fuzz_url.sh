@@ -17,7 +17,7 @@ if ! command -v clang >/dev/null || ! clang -fsanitize=fuzzer,address "$work/pro
 fi
 
 sources=("$root"/tests/client/fuzz_url.c "$root"/src/*.c)
-for name in url settings text result dial resolve deadline memory tls_none; do
+for name in url address settings text result dial resolve deadline memory tls_none; do
     sources+=("$root/libemq/$name.c")
 done
 clang -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
@@ -27,7 +27,8 @@ clang -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=
 mkdir "$work/seeds"
 n=0
 for url in 'redis://u:p%20@h:1/2?db=1&name=n' 'rediss://[::1%25eth0]:7000?tls_ca_file=/a&tls_insecure=1' \
-    'unix://u:p@/run/s?db=4&password_env=X' 'valkeys://h?connect_timeout_ms=5&max_payload=9'; do
+    'unix://u:p@/run/s?db=4&password_env=X' 'valkeys://h?connect_timeout_ms=5&max_payload=9' \
+    'valkey+sentinel://u:p@h:1,[::1]:2,i/main?db=1&sentinel_username=s&sentinel_password=%40'; do
     printf '%s' "$url" >"$work/seeds/$((n += 1))"
 done
 "$work/fuzz" -max_total_time="$seconds" -max_len=256 -print_final_stats=1 -artifact_prefix="$work/" \

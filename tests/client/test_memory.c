@@ -14,6 +14,7 @@
 #define PATH_ALLOCATIONS_MAX 5000
 
 static test_server server;
+static test_server sentinel;
 
 /* An allocator that counts, and fails when it is told to. */
 static atomic_long held;      /* allocations that are not freed */
@@ -66,14 +67,18 @@ static void disarm(void) {
 }
 
 static int start_server(void **state) {
+    static char monitor[64];
     (void)state;
     server_start(&server, NULL);
+    (void)snprintf(monitor, sizeof(monitor), "sentinel monitor main 127.0.0.1 %d 1", server.port);
+    server_start_sentinel(&sentinel, "--conf", monitor, NULL);
     run(server.admin, "ACL", "SETUSER", "tester", "on", ">password", "~*", "&*", "+@all", NULL);
     return 0;
 }
 
 static int stop_server(void **state) {
     (void)state;
+    server_stop(&sentinel);
     server_stop(&server);
     return 0;
 }
@@ -133,6 +138,16 @@ static int open_and_close(const emq_client_options *options) {
     return result;
 }
 
+static int open_through_sentinel_path(void) {
+    char list[32];
+    emq_client_options options = get_options();
+    (void)snprintf(list, sizeof(list), "127.0.0.1:%d", sentinel.port);
+    options.unix_path = NULL;
+    options.sentinels = list;
+    options.primary_name = "main";
+    return open_and_close(&options);
+}
+
 static int open_path(void) {
     const emq_client_options options = get_options();
     return open_and_close(&options);
@@ -150,6 +165,7 @@ static void opening_survives(void **state) {
     (void)state;
     fail_each("opening", open_path);
     fail_each("opening by name", open_by_name_path);
+    fail_each("opening through a sentinel", open_through_sentinel_path);
 }
 
 static int install_path(void) {
