@@ -364,6 +364,9 @@ int emq_request_cancel(emq_request *request) {
 /* Opening and closing. */
 
 static int start(emq_async *client) {
+    if (client->settings.options.sentinels != NULL) {
+        return EMQ_EINVAL; /* and not somewhere else */
+    }
     if (uv_mutex_init(&client->mutex) != 0) {
         return EMQ_ESYSTEM;
     }

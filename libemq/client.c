@@ -134,9 +134,14 @@ int emq_client_exchange(emq_client *client, const emq_line *line, redisReply **r
     return emq_connection_exchange(&client->connection, line, 1, reply, deadline, &client->error);
 }
 
+int emq_client_ends_connection(const emq_client *client, int result) {
+    return result == EMQ_EPROTOCOL ||
+           (result == EMQ_EREADONLY && client->settings.options.sentinels != NULL);
+}
+
 int emq_client_finish(emq_client *client, redisReply *reply, int result) {
     freeReplyObject(reply);
-    if (result == EMQ_EPROTOCOL) {
+    if (emq_client_ends_connection(client, result)) {
         emq_connection_close(&client->connection);
     }
     return result;
@@ -295,7 +300,7 @@ int emq_complete(emq_client *client, const emq_lease *lease) {
 }
 
 /* Opens without the fence, which is not there yet, and writes it. */
-static int install(emq_connection *connection, const emq_settings *settings, emq_text *text) {
+static int install(emq_connection *connection, emq_settings *settings, emq_text *text) {
     emq_line line = EMQ_LINE_INIT;
     redisReply *reply = NULL;
     int result = emq_handshake(connection, settings, EMQ_FENCE_NOT_READ,

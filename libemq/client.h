@@ -30,8 +30,13 @@ int emq_client_check_process(emq_client *client);
 int emq_client_exchange(emq_client *client, const emq_line *line, redisReply **reply,
                         emq_deadline deadline);
 
-/* Ends a call: frees the reply, and closes the connection when the answer broke the protocol, since
- * then nothing behind it can be trusted. Returns the result. */
+/* Whether such an answer ends the connection: one that broke the protocol, since nothing behind it
+ * can be trusted; with sentinels also a server's that became a replica, since they know a better
+ * one. */
+int emq_client_ends_connection(const emq_client *client, int result);
+
+/* Ends a call: frees the reply, and closes the connection where the answer ends it. Returns the
+ * result. */
 int emq_client_finish(emq_client *client, redisReply *reply, int result);
 
 /* Sends client->line under a deadline and decodes the answer. `kept` receives the reply when the

@@ -9,6 +9,7 @@
 #include <emq/job.h>
 #include <hiredis/hiredis.h>
 
+#include "address.h"
 #include "keys.h"
 #include "text.h"
 #include "verbs.h"
@@ -68,6 +69,12 @@ int emq_decode_auth(const redisReply *reply, const char *password, emq_text *err
 int emq_decode_select(const redisReply *reply, emq_text *error);
 int emq_decode_client_name(const redisReply *reply, emq_text *error);
 int emq_decode_fence(const redisReply *reply, emq_text *error);
+
+/* ROLE of a server that sentinels named: EMQ_OK for a primary alone; EMQ_ENOPRIMARY. */
+int emq_decode_role(const redisReply *reply, emq_text *error);
+
+/* Where a sentinel says that the primary is; EMQ_EPRIMARYNAME when it has none of that name. */
+int emq_decode_primary_address(emq_address *out, const redisReply *reply, emq_text *error);
 
 /* Any command: an error by its class, and nothing that RESP2 has no type for. */
 int emq_decode_raw(const redisReply *reply, emq_text *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoding the replies of the connect path: AUTH, SELECT, CLIENT SETNAME, EMQ.VERSION, the fence.
- */
+/* Decoding the replies of the connect path: AUTH, ROLE, SELECT, CLIENT SETNAME, EMQ.VERSION, the
+ * fence; and of a sentinel. */
 #include <emq/version.h>
 #include <string.h>
 
@@ -82,6 +82,49 @@ int emq_decode_fence(const redisReply *reply, emq_text *error) {
     if (!emq_slice_equal((emq_slice){reply->str, reply->len}, emq_slice_of(EMQ_WIRE))) {
         return emq_text_fail(error, EMQ_EFENCE, "expected %s found %.*s", EMQ_WIRE,
                              emq_quote_length(reply->len), reply->str);
+    }
+    return EMQ_OK;
+}
+
+int emq_decode_role(const redisReply *reply, emq_text *error) {
+    if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
+        return emq_decode_error(reply, error);
+    }
+    if (reply == NULL || reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
+        !emq_reply_is_text(reply->element[0])) {
+        return emq_decode_surprise("ROLE", "an array that begins with the role", error);
+    }
+    const redisReply *role = reply->element[0];
+    if (!emq_slice_equal((emq_slice){role->str, role->len}, emq_slice_of("master"))) {
+        return emq_text_fail(error, EMQ_ENOPRIMARY, "it is no primary: its role is %.*s",
+                             emq_quote_length(role->len), role->str);
+    }
+    return EMQ_OK;
+}
+
+/* A host and a port, both as text. Returns 0 for what is none. */
+static int take_address(emq_address *out, const redisReply *host, const redisReply *port) {
+    uint64_t number = 0;
+    if (!emq_reply_is_text(host) || !emq_reply_is_text(port) || host->len > EMQ_HOST_MAX ||
+        !emq_number_read(&number, port->str, port->len, UINT16_MAX) || number == 0) {
+        return 0;
+    }
+    memcpy(out->host, host->str, host->len);
+    out->host[host->len] = '\0';
+    out->port = (uint16_t)number;
+    return strlen(out->host) == host->len && emq_host_valid(out->host);
+}
+
+int emq_decode_primary_address(emq_address *out, const redisReply *reply, emq_text *error) {
+    if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
+        return emq_decode_error(reply, error);
+    }
+    if (reply != NULL && reply->type == REDIS_REPLY_NIL) {
+        return emq_text_fail(error, EMQ_EPRIMARYNAME, "knows no primary of this name");
+    }
+    if (reply == NULL || reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+        !take_address(out, reply->element[0], reply->element[1])) {
+        return emq_decode_surprise("SENTINEL GET-MASTER-ADDR-BY-NAME", "a host and a port", error);
     }
     return EMQ_OK;
 }

@@ -652,3 +652,12 @@ int emq_line_client_name(emq_line *out, const char *name) {
 int emq_line_fence(emq_line *out) {
     return emq_line_arguments(out, 2, (const char *const[]){"GET", EMQ_FENCE_KEY}, NULL);
 }
+
+int emq_line_role(emq_line *out) {
+    return emq_line_arguments(out, 1, (const char *const[]){"ROLE"}, NULL);
+}
+
+int emq_line_primary_address(emq_line *out, const char *name) {
+    const char *const words[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name};
+    return emq_line_arguments(out, 3, words, NULL);
+}

@@ -34,4 +34,9 @@ int emq_line_client_name(emq_line *out, const char *name);
 /* GET of the fence. */
 int emq_line_fence(emq_line *out);
 
+int emq_line_role(emq_line *out);
+
+/* Asks a sentinel where the primary of a name is. The name is borrowed. */
+int emq_line_primary_address(emq_line *out, const char *name);
+
 #endif

@@ -405,6 +405,8 @@ static void decode_all(emq_pipeline *p, const emq_batch *batch) {
             trusted = 0;
             p->failure = EMQ_EPROTOCOL;
             p->failure_text = p->text;
+        }
+        if (emq_client_ends_connection(p->client, entry->result)) {
             emq_connection_close(&p->client->connection);
         }
     }

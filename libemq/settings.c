@@ -11,6 +11,7 @@
 #define OPTIONS_SIZE_MAX 4096 /* no version's struct is that large: such a size was never set */
 #define DEFAULT_HOST "127.0.0.1"
 #define DEFAULT_PORT 6379
+#define DEFAULT_SENTINEL_PORT 26379
 #define DEFAULT_CLIENT_NAME "libemq"
 #define DEFAULT_TIMEOUT_MS 5000
 #define DEFAULT_MAX_PAYLOAD ((size_t)8 * 1024 * 1024)
@@ -75,22 +76,56 @@ static int check_address(const emq_client_options *o, emq_text *error) {
     return EMQ_OK;
 }
 
-static int check_password(const emq_client_options *o, emq_text *error) {
-    int sources = (o->password != NULL) + (o->password_file != NULL) + (o->password_env != NULL);
+/* A password has one source at most, and a user needs one. `of` is in front of the options' names.
+ */
+static int check_password(const char *of, const char *username, const char *password,
+                          const char *file, const char *env, emq_text *error) {
+    int sources = (password != NULL) + (file != NULL) + (env != NULL);
     if (sources > 1) {
         return emq_text_fail(error, EMQ_EINVAL,
-                             "more than one of password, password_file and password_env is set");
+                             "more than one of %spassword, %spassword_file and %spassword_env is "
+                             "set",
+                             of, of, of);
     }
-    if (o->username != NULL && sources == 0) {
-        return emq_text_fail(error, EMQ_EINVAL, "username is set without a password");
+    if (username != NULL && sources == 0) {
+        return emq_text_fail(error, EMQ_EINVAL, "%susername is set without a password", of);
     }
-    if (o->password_file != NULL && o->password_file[0] == '\0') {
-        return emq_text_fail(error, EMQ_EINVAL, "password_file is empty");
+    if (file != NULL && file[0] == '\0') {
+        return emq_text_fail(error, EMQ_EINVAL, "%spassword_file is empty", of);
     }
-    if (o->password_env != NULL && o->password_env[0] == '\0') {
-        return emq_text_fail(error, EMQ_EINVAL, "password_env is empty");
+    if (env != NULL && env[0] == '\0') {
+        return emq_text_fail(error, EMQ_EINVAL, "%spassword_env is empty", of);
     }
     return EMQ_OK;
+}
+
+static int check_passwords(const emq_client_options *o, emq_text *error) {
+    int result =
+        check_password("", o->username, o->password, o->password_file, o->password_env, error);
+    return result != EMQ_OK
+               ? result
+               : check_password("sentinel_", o->sentinel_username, o->sentinel_password,
+                                o->sentinel_password_file, o->sentinel_password_env, error);
+}
+
+static int check_sentinels(const emq_client_options *o, emq_text *error) {
+    emq_sentinels read;
+    int wants_sentinels = o->primary_name != NULL || o->sentinel_username != NULL ||
+                          o->sentinel_password != NULL || o->sentinel_password_file != NULL ||
+                          o->sentinel_password_env != NULL;
+    if (o->sentinels == NULL) {
+        return wants_sentinels ? emq_text_fail(error, EMQ_EINVAL,
+                                               "an option of Sentinel is set without sentinels")
+                               : EMQ_OK;
+    }
+    if (o->host != NULL || o->port != 0 || o->unix_path != NULL) {
+        return emq_text_fail(error, EMQ_EINVAL, "sentinels is set with host, port or unix_path");
+    }
+    if (o->primary_name == NULL || o->primary_name[0] == '\0') {
+        return emq_text_fail(error, EMQ_EINVAL, "primary_name is missing beside sentinels");
+    }
+    const char *wrong = emq_addresses_read(read.list, EMQ_SENTINELS_MAX, &read.count, o->sentinels);
+    return wrong == NULL ? EMQ_OK : emq_text_fail(error, EMQ_EINVAL, "sentinels %s", wrong);
 }
 
 /* An option of TLS without TLS would go unheard, and let a connection look safer than it is. */
@@ -118,14 +153,19 @@ static int check_tls(const emq_client_options *o, emq_text *error) {
 int emq_options_check(const emq_client_options *options, emq_text *error) {
     int result = check_address(options, error);
     if (result == EMQ_OK) {
-        result = check_password(options, error);
+        result = check_passwords(options, error);
+    }
+    if (result == EMQ_OK) {
+        result = check_sentinels(options, error);
     }
     return result == EMQ_OK ? check_tls(options, error) : result;
 }
 
 static void fill_defaults(emq_client_options *o) {
-    o->host = o->host != NULL ? o->host : DEFAULT_HOST;
-    o->port = o->port != 0 ? o->port : DEFAULT_PORT;
+    if (o->sentinels == NULL) {
+        o->host = o->host != NULL ? o->host : DEFAULT_HOST;
+        o->port = o->port != 0 ? o->port : DEFAULT_PORT;
+    }
     o->client_name = o->client_name != NULL ? o->client_name : DEFAULT_CLIENT_NAME;
     if (o->connect_timeout_ms == 0) {
         o->connect_timeout_ms = DEFAULT_TIMEOUT_MS;
@@ -155,7 +195,25 @@ static int keep_all(emq_settings *s, emq_client_options *o) {
            keep(&s->password_env, &o->password_env) && keep(&s->tls_ca_file, &o->tls_ca_file) &&
            keep(&s->tls_ca_dir, &o->tls_ca_dir) && keep(&s->tls_cert_file, &o->tls_cert_file) &&
            keep(&s->tls_key_file, &o->tls_key_file) &&
-           keep(&s->tls_server_name, &o->tls_server_name);
+           keep(&s->tls_server_name, &o->tls_server_name) && keep(&s->sentinels, &o->sentinels) &&
+           keep(&s->primary_name, &o->primary_name) &&
+           keep(&s->sentinel_username, &o->sentinel_username) &&
+           keep(&s->sentinel_password, &o->sentinel_password) &&
+           keep(&s->sentinel_password_file, &o->sentinel_password_file) &&
+           keep(&s->sentinel_password_env, &o->sentinel_password_env);
+}
+
+/* The list was checked. */
+static void read_sentinels(emq_sentinels *list, const char *text) {
+    list->count = 0;
+    if (text != NULL) {
+        (void)emq_addresses_read(list->list, EMQ_SENTINELS_MAX, &list->count, text);
+    }
+    for (int i = 0; i < list->count; i++) {
+        if (list->list[i].port == 0) {
+            list->list[i].port = DEFAULT_SENTINEL_PORT;
+        }
+    }
 }
 
 static int load(emq_settings *settings, const emq_client_options *options, emq_text *error) {
@@ -173,6 +231,7 @@ static int load(emq_settings *settings, const emq_client_options *options, emq_t
         return emq_text_fail_plain(error, EMQ_ENOTLS);
     }
     fill_defaults(o);
+    read_sentinels(&settings->sentinel_list, o->sentinels);
     return keep_all(settings, o) ? EMQ_OK : emq_text_fail_plain(error, EMQ_ENOMEM);
 }
 
@@ -192,10 +251,15 @@ int emq_settings_init(emq_settings *settings, const emq_client_options *options)
     return result == EMQ_OK ? EMQ_OK : emq_settings_refuse(settings, result, &error);
 }
 
-void emq_settings_clear(emq_settings *settings) {
-    if (settings->password != NULL) {
-        explicit_bzero(settings->password, strlen(settings->password));
+static void wipe(char *password) {
+    if (password != NULL) {
+        explicit_bzero(password, strlen(password));
     }
+}
+
+void emq_settings_clear(emq_settings *settings) {
+    wipe(settings->password);
+    wipe(settings->sentinel_password);
     emq_free(settings->host);
     emq_free(settings->unix_path);
     emq_free(settings->username);
@@ -208,5 +272,11 @@ void emq_settings_clear(emq_settings *settings) {
     emq_free(settings->tls_cert_file);
     emq_free(settings->tls_key_file);
     emq_free(settings->tls_server_name);
+    emq_free(settings->sentinels);
+    emq_free(settings->primary_name);
+    emq_free(settings->sentinel_username);
+    emq_free(settings->sentinel_password);
+    emq_free(settings->sentinel_password_file);
+    emq_free(settings->sentinel_password_env);
     memset(settings, 0, sizeof(*settings));
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* URLs. One copy of the text is cut and decoded in place, since decoding only shrinks it; the
- * options point into that copy. No sentence quotes a part that may hold the password: not even when
- * a byte of it was forgotten to be encoded, so that it looks like another part. */
+ * options point into that copy, and the host to a place beside it. No sentence quotes a part that
+ * may hold the password: not even when a byte of it was forgotten to be encoded, so that it looks
+ * like another part. */
 #include "url.h"
 
-#include <arpa/inet.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,25 +12,35 @@
 #include <string.h>
 #include <strings.h>
 
+#include "address.h"
 #include "memory.h"
 #include "settings.h"
 
-#define HOST_MAX 255 /* bytes; no name or address is longer */
-#define KEY_MAX 32   /* bytes of an unknown key that are quoted */
+#define KEY_MAX 32 /* bytes of an unknown key that are quoted */
 
 struct emq_url {
     emq_client_options options;
-    size_t size; /* bytes at text */
+    emq_address address; /* of the server, when it has one */
+    size_t size;         /* bytes at text */
     char *text;
 };
 
+typedef enum place { PLACE_SERVER, PLACE_SENTINELS, PLACE_SOCKET } place;
+
 static const struct scheme {
     const char *prefix;
-    int is_unix;
+    place place;
     int tls;
 } schemes[] = {
-    {"redis://", 0, 0},   {"valkey://", 0, 0}, {"rediss://", 0, 1},
-    {"valkeys://", 0, 1}, {"unix://", 1, 0},
+    {"redis://", PLACE_SERVER, 0},
+    {"valkey://", PLACE_SERVER, 0},
+    {"rediss://", PLACE_SERVER, 1},
+    {"valkeys://", PLACE_SERVER, 1},
+    {"redis+sentinel://", PLACE_SENTINELS, 0},
+    {"valkey+sentinel://", PLACE_SENTINELS, 0},
+    {"rediss+sentinel://", PLACE_SENTINELS, 1},
+    {"valkeys+sentinel://", PLACE_SENTINELS, 1},
+    {"unix://", PLACE_SOCKET, 0},
 };
 
 /* What a key's value is, and where it goes. */
@@ -55,6 +65,10 @@ static const struct key {
     {"tls_key_file", KIND_TEXT, AT(tls_key_file)},
     {"tls_server_name", KIND_TEXT, AT(tls_server_name)},
     {"tls_insecure", KIND_FLAG, AT(tls_insecure)},
+    {"sentinel_username", KIND_TEXT, AT(sentinel_username)},
+    {"sentinel_password", KIND_TEXT, AT(sentinel_password)},
+    {"sentinel_password_file", KIND_TEXT, AT(sentinel_password_file)},
+    {"sentinel_password_env", KIND_TEXT, AT(sentinel_password_env)},
 };
 #define KEYS ((int)(sizeof(keys) / sizeof(keys[0])))
 #define KEY_DATABASE 0
@@ -106,26 +120,6 @@ static int decode(char *part, emq_text *error) {
     return EMQ_OK;
 }
 
-/* Reads decimal digits alone, up to a limit; returns 0 for anything else. */
-static int read_number(uint64_t *out, const char *digits, uint64_t limit) {
-    uint64_t number = 0;
-    if (*digits == '\0') {
-        return 0;
-    }
-    for (; *digits != '\0'; digits++) {
-        if (*digits < '0' || *digits > '9') {
-            return 0;
-        }
-        uint64_t digit = (uint64_t)(*digits - '0');
-        if (digit > limit || number > (limit - digit) / 10) {
-            return 0;
-        }
-        number = number * 10 + digit;
-    }
-    *out = number;
-    return 1;
-}
-
 /* Cuts the text at the first of these bytes; what is behind it, or NULL. */
 static char *cut_at(char *text, char separator) {
     char *found = strchr(text, separator);
@@ -156,7 +150,9 @@ static int split(parts *p, char *text, emq_text *error) {
         }
     }
     if (p->scheme == NULL) {
-        return refuse(error, "starts with none of redis:// valkey:// rediss:// valkeys:// unix://");
+        return refuse(error,
+                      "starts with none of redis:// valkey:// rediss:// valkeys:// (or one of "
+                      "these with +sentinel, as valkey+sentinel://) unix://");
     }
     int result = check_bytes(text, error);
     if (result != EMQ_OK) {
@@ -197,80 +193,23 @@ static int read_userinfo(emq_client_options *o, char *userinfo, emq_text *error)
     return result;
 }
 
-static int host_valid(const char *host) {
-    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                  "0123456789.-_";
-    size_t length = strlen(host);
-    return length > 0 && length <= HOST_MAX && strspn(host, allowed) == length;
-}
-
-/* An IPv6 address, which may have a zone behind a %. */
-static int ipv6_valid(const char *host) {
-    char address[INET6_ADDRSTRLEN];
-    struct in6_addr ignored;
-    size_t length = strcspn(host, "%");
-    if (length >= sizeof(address) || (host[length] == '%' && !host_valid(host + length + 1))) {
-        return 0;
-    }
-    memcpy(address, host, length);
-    address[length] = '\0';
-    return inet_pton(AF_INET6, address, &ignored) == 1;
-}
-
-/* Cuts an address in brackets into host and port. */
-static int split_ipv6(emq_client_options *o, char *address, char **port, emq_text *error) {
-    char *behind = cut_at(address, ']');
-    int result = decode(address + 1, error);
+static int read_server(emq_url *url, parts *p, emq_text *error) {
+    emq_client_options *o = &url->options;
+    uint64_t number = 0;
+    int result = decode(p->address, error);
     if (result != EMQ_OK) {
         return result;
     }
-    if (behind == NULL || (*behind != '\0' && *behind != ':') || !ipv6_valid(address + 1)) {
-        return refuse(error, "has no IPv6 address in its brackets, or no port behind them");
+    const char *wrong = emq_address_read(&url->address, p->address, strlen(p->address));
+    if (wrong != NULL) {
+        return refuse(error, wrong);
     }
-    o->host = address + 1;
-    *port = *behind == ':' ? behind + 1 : NULL;
-    return EMQ_OK;
-}
-
-static int split_host(emq_client_options *o, char *address, char **port, emq_text *error) {
-    *port = cut_at(address, ':');
-    int result = decode(address, error);
-    if (result != EMQ_OK) {
-        return result;
+    o->host = url->address.host;
+    o->port = url->address.port;
+    if (p->path == NULL || *p->path == '\0') {
+        return EMQ_OK;
     }
-    if (*address == '\0') {
-        return refuse(error, "has no host");
-    }
-    if (!host_valid(address)) {
-        return refuse(error, "has a host that is no name and no address");
-    }
-    o->host = address;
-    return EMQ_OK;
-}
-
-static int read_address(emq_client_options *o, char *address, emq_text *error) {
-    char *port = NULL;
-    uint64_t number = 0;
-    int result = *address == '[' ? split_ipv6(o, address, &port, error)
-                                 : split_host(o, address, &port, error);
-    if (result != EMQ_OK || port == NULL) {
-        return result;
-    }
-    if (!read_number(&number, port, UINT16_MAX) || number == 0) {
-        return refuse(error, "has a port that is no number from 1 to 65535 (an IPv6 address stands "
-                             "in brackets)");
-    }
-    o->port = (uint16_t)number;
-    return EMQ_OK;
-}
-
-static int read_tcp(emq_client_options *o, parts *p, emq_text *error) {
-    uint64_t number = 0;
-    int result = read_address(o, p->address, error);
-    if (result != EMQ_OK || p->path == NULL || *p->path == '\0') {
-        return result;
-    }
-    if (!read_number(&number, p->path, INT_MAX)) {
+    if (!emq_number_read(&number, p->path, strlen(p->path), INT_MAX)) {
         return refuse(error, "has a path that is no database number");
     }
     o->database = (int)number;
@@ -278,15 +217,43 @@ static int read_tcp(emq_client_options *o, parts *p, emq_text *error) {
     return EMQ_OK;
 }
 
-static int read_unix(emq_client_options *o, const parts *p, emq_text *error) {
+/* What is wrong with the list is told when the options are checked. */
+static int read_sentinels(emq_url *url, const parts *p, emq_text *error) {
+    if (p->path == NULL || *p->path == '\0') {
+        return refuse(error, "has no name of a primary (valkey+sentinel://host,host/name)");
+    }
+    if (strchr(p->path, '/') != NULL) {
+        return refuse(error, "has more than the name of a primary behind its hosts");
+    }
+    int result = decode(p->address, error);
+    if (result == EMQ_OK) {
+        result = decode(p->path, error);
+    }
+    url->options.sentinels = p->address;
+    url->options.primary_name = p->path;
+    return result;
+}
+
+static int read_socket(emq_url *url, const parts *p, emq_text *error) {
     if (*p->address != '\0' || p->path == NULL || *p->path == '\0') {
         return refuse(error, "has no absolute path of a socket (unix:///path/of/the/socket)");
     }
     int result = decode(p->path, error);
     /* the slash was cut: a byte in front of the path is there to take it back */
     p->path[-1] = '/';
-    o->unix_path = p->path - 1;
+    url->options.unix_path = p->path - 1;
     return result;
+}
+
+static int read_place(emq_url *url, parts *p, emq_text *error) {
+    switch (p->scheme->place) {
+    case PLACE_SERVER:
+        return read_server(url, p, error);
+    case PLACE_SENTINELS:
+        return read_sentinels(url, p, error);
+    default:
+        return read_socket(url, p, error);
+    }
 }
 
 static int find_key(const char *name) {
@@ -310,7 +277,7 @@ static int store(emq_client_options *o, const struct key *key, const char *value
         *(const char **)field = value;
         return *value != '\0';
     }
-    if (!read_number(&number, value, limits[key->kind])) {
+    if (!emq_number_read(&number, value, strlen(value), limits[key->kind])) {
         return 0;
     }
     switch (key->kind) {
@@ -371,7 +338,7 @@ static int parse(emq_url *url, emq_text *error) {
     o->tls = p.scheme->tls;
     result = read_userinfo(o, p.userinfo, error);
     if (result == EMQ_OK) {
-        result = p.scheme->is_unix ? read_unix(o, &p, error) : read_tcp(o, &p, error);
+        result = read_place(url, &p, error);
     }
     if (result == EMQ_OK) {
         result = read_query(o, &p, error);
@@ -424,6 +391,7 @@ void emq_url_free(emq_url *url) {
     if (url != NULL) {
         explicit_bzero(url->text, url->size);
         emq_free(url->text);
+        explicit_bzero(url, sizeof(*url)); /* a password that was taken for a host */
         emq_free(url);
     }
 }

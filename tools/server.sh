@@ -7,7 +7,7 @@ set -euo pipefail
 usage() {
     cat <<'TEXT'
 Usage: tools/server.sh start [--module FILE] [--dir DIR] [--flavour plain|asan] [--no-fence] [--test]
-                             [--replica-of PORT] [--conf 'LINE']...
+                             [--replica-of PORT] [--sentinel] [--conf 'LINE']...
        tools/server.sh stop DIR [--keep]
        tools/server.sh status DIR
        tools/server.sh --help
@@ -21,6 +21,7 @@ start   runs a server with the recommended configuration (tools/valkey.conf) and
   --no-fence         do not run EMQ.INSTALL
   --test             allow the DEBUG command
   --replica-of PORT  replicate from 127.0.0.1:PORT
+  --sentinel         run a sentinel instead; what it watches is told by lines of configuration
   --conf 'LINE'      one more line of configuration; may be repeated, the last word counts
 stop    ends the server and removes its folder; --keep leaves the folder. Exit status 3, with the
         report printed and the folder left, when a sanitizer or the server itself reported an error.
@@ -43,7 +44,7 @@ fail() {
 launched=
 own_dir=
 
-# Values that start wrote down: server, cli, port, flavour, fence.
+# Values that start wrote down: server, cli, port, flavour, fence, sentinel.
 recall() { sed -n "s/^$2=//p" "$1/facts"; }
 
 print_facts() { # print_facts DIR PID
@@ -77,7 +78,7 @@ reports() { # reports DIR
 write_configuration() { # write_configuration DIR: all but the port; uses start's variables
     local line
     {
-        printf 'include %s\n' "$(quote "$here/valkey.conf")"
+        [[ -n $sentinel ]] || printf 'include %s\n' "$(quote "$here/valkey.conf")"
         printf 'bind 127.0.0.1\nprotected-mode yes\ndaemonize no\nunixsocket %s\n' "$(quote "$1/s")"
         printf 'dir %s\nlogfile %s\n' "$(quote "$1")" "$(quote "$1/log")"
         [[ -z $module ]] || printf 'loadmodule %s\n' "$(quote "$module")"
@@ -96,14 +97,15 @@ quote() { # a configuration value in double quotes
 
 # Starts the process and waits until it answers. 0 it answers; 1 it ended; 2 its port was taken.
 launch() { # launch DIR PORT
-    local dir=$1 port=$2 server cli pid deadline answer
+    local dir=$1 port=$2 server cli sentinel pid deadline answer
     server=$(recall "$dir" server)
+    sentinel=$(recall "$dir" sentinel)
     cli=$(recall "$dir" cli)
     rm -f "$dir/s"
     # the last word counts, and a path with a colon or a space must be quoted
     ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=1:log_path='$dir/sanitizer'" \
         UBSAN_OPTIONS="${UBSAN_OPTIONS:-}:print_stacktrace=1:log_path='$dir/sanitizer'" \
-        setsid "$server" "$dir/valkey.conf" --port "$port" </dev/null >>"$dir/out" 2>&1 9>&- &
+        setsid "$server" "$dir/valkey.conf" ${sentinel:+--sentinel} --port "$port" </dev/null >>"$dir/out" 2>&1 9>&- &
     pid=$!
     disown "$pid"
     launched=$pid
@@ -127,12 +129,13 @@ launch() { # launch DIR PORT
 }
 
 start() {
-    module='' dir='' flavour=plain fence=yes test='' replica_of=''
+    module='' dir='' flavour=plain fence=yes test='' replica_of='' sentinel=''
     conf=()
     while (($# > 0)); do
         case $1 in
         --no-fence) fence= ;;
         --test) test=yes ;;
+        --sentinel) sentinel=yes ;;
         --module | --dir | --flavour | --conf | --replica-of)
             (($# > 1)) || fail "$1 needs a value" 2
             case $1 in
@@ -166,7 +169,8 @@ start() {
         local valkey
         valkey=$("$here/get-valkey.sh" --flavour "$flavour")
         write_configuration "$dir"
-        printf '%s\nfence=%s\n' "$(grep -E '^(server|cli|flavour)=' <<<"$valkey")" "$fence" >"$dir/facts"
+        printf '%s\nfence=%s\nsentinel=%s\n' "$(grep -E '^(server|cli|flavour)=' <<<"$valkey")" "$fence" \
+            "$sentinel" >"$dir/facts"
     fi
     # who gives up waiting must not leave a server behind that nobody knows of
     trap 'interrupted 130' INT

@@ -54,12 +54,20 @@ typedef struct emq_client_options {
     const char *tls_server_name; /**< the name that the certificate must have; NULL means host */
     int tls;                     /**< 1: TLS, or no connection at all; 0: none */
     int tls_insecure;            /**< 1: any certificate will do. For trying things out only */
+    /** "host[:port],…": up to 16 sentinels, port 26379; host, port and unix_path are not set then
+     */
+    const char *sentinels;
+    const char *primary_name;           /**< the name that the sentinels know the primary by */
+    const char *sentinel_username;      /**< NULL means the sentinels' default user */
+    const char *sentinel_password;      /**< NULL means no AUTH there */
+    const char *sentinel_password_file; /**< instead of it: a file, read at each connect */
+    const char *sentinel_password_env;  /**< instead of it: an environment variable's name */
 } emq_client_options;
 
 #define EMQ_CLIENT_OPTIONS_INIT                                                                    \
     {                                                                                              \
         sizeof(emq_client_options), NULL, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL,    \
-            NULL, NULL, NULL, NULL, NULL, 0, 0                                                     \
+            NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL                 \
     }
 
 /**
@@ -78,7 +86,9 @@ EMQ_API void emq_client_options_init(emq_client_options *options);
  * @param options how to reach the server; NULL means all defaults.
  * @return 0; EMQ_EINVAL (an option out of range, or a file or variable that it names can't be
  *         used: emq_client_get_error says which one); EMQ_ENOTLS; EMQ_ETLS; EMQ_ERESOLVE;
- * EMQ_ECONNECT; EMQ_ECONNTIMEOUT; EMQ_EAUTH; EMQ_EDATABASE; EMQ_EMODULE (no module, another wire or
+ * EMQ_ECONNECT; EMQ_ECONNTIMEOUT; with sentinels EMQ_ESENTINEL (none of them named a primary),
+ * EMQ_ENOPRIMARY (what they name is none) and EMQ_EPRIMARYNAME (they don't know the name);
+ * EMQ_EAUTH; EMQ_EDATABASE; EMQ_EMODULE (no module, another wire or
  * major); EMQ_ECAPABILITY (emq_client_get_error names the missing one); EMQ_EFENCE_ABSENT;
  *         EMQ_EFENCE; EMQ_EWRONGTYPE (the fence is no string); EMQ_ENOPERM; EMQ_EPROTOCOL;
  *         EMQ_ELOADING, EMQ_EMASTERDOWN and the server's other refusals; EMQ_ENOMEM;
@@ -87,7 +97,8 @@ EMQ_API void emq_client_options_init(emq_client_options *options);
 EMQ_API int emq_client_open(emq_client **out, const emq_client_options *options);
 
 /**
- * Drops the connection, if there is one, and runs the whole connect path again.
+ * Drops the connection, if there is one, and runs the whole connect path again. With sentinels it
+ * asks them anew, and so finds the primary of the moment.
  *
  * @param client the client.
  * @return as emq_client_open; EMQ_EFORKED. Since 0.1.0.

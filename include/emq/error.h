@@ -66,6 +66,8 @@ typedef enum emq_class {
     EMQ_RESULT(EUNBLOCKED, -32, RETRYABLE, "the blocked call was ended by the server")             \
     EMQ_RESULT(EOVERLOAD, -33, RETRYABLE, "too much is waiting to be sent")                        \
     EMQ_RESULT(EPOOLTIMEOUT, -35, RETRYABLE, "no client of the pool became free in time")          \
+    EMQ_RESULT(ESENTINEL, -36, RETRYABLE, "no sentinel named a primary")                           \
+    EMQ_RESULT(ENOPRIMARY, -37, RETRYABLE, "the server that the sentinels name is no primary")     \
     EMQ_RESULT(ETIMEOUT, -40, UNKNOWN, "no answer within the deadline; it may have been done")     \
     EMQ_RESULT(ECONNLOST, -41, UNKNOWN, "the connection was lost; it may have been done")          \
     EMQ_RESULT(ECANCELED, -42, UNKNOWN, "canceled; if it was sent, it may have been done")         \
@@ -91,6 +93,7 @@ typedef enum emq_class {
     EMQ_RESULT(ENOTFLAT, -77, SERVER, "a lane or flow row: verbs of its own settle it")            \
     EMQ_RESULT(EORDER, -78, SERVER, "the stream has this record or a younger one already")         \
     EMQ_RESULT(ETLS, -79, SERVER, "TLS failed: not trusted, another name, or refused")             \
+    EMQ_RESULT(EPRIMARYNAME, -81, SERVER, "the sentinels do not know a primary of this name")      \
     EMQ_RESULT(EPROTOCOL, -80, PROTOCOL, "the peer's answer is not one that wire 6 allows")        \
     EMQ_RESULT(ENOMEM, -90, INTERNAL, "out of memory")                                             \
     EMQ_RESULT(ESYSTEM, -91, INTERNAL, "a system call failed")

@@ -3,6 +3,9 @@
  *
  *   redis://[user:password@]host[:port][/database][?key=value&…]       valkey:// is the same
  *   rediss://…                                                         with TLS; valkeys:// too
+ *   redis+sentinel://[user:password@]host[:port],host[:port],…/name[?key=value&…]
+ *                          asks sentinels for the primary of that name; so do valkey+sentinel://
+ *                          and, with TLS, rediss+sentinel:// and valkeys+sentinel://
  *   unix://[user:password@]/path/of/the/socket[?key=value&…]
  *
  * An IPv6 address stands in brackets. A reserved byte in a user, a password, a path or a value is
@@ -10,6 +13,7 @@
  *
  *   db  name  connect_timeout_ms  command_timeout_ms  max_payload  password_file  password_env
  *   tls_ca_file  tls_ca_dir  tls_cert_file  tls_key_file  tls_server_name  tls_insecure (0 or 1)
+ *   sentinel_username  sentinel_password  sentinel_password_file  sentinel_password_env
  *
  * Each key may stand once, and one that is not in the list is refused: a misspelled option must not
  * go unheard.

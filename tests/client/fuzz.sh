@@ -38,6 +38,7 @@ seeds_url() {
     seed 'rediss://[::1%%25eth0]:7000?tls_ca_file=/a&tls_insecure=1'
     seed 'unix://u:p@/run/s?db=4&password_env=X'
     seed 'valkeys://h?connect_timeout_ms=5&max_payload=9'
+    seed 'valkey+sentinel://u:p@h:1,[::1]:2,i/main?db=1&sentinel_username=s&sentinel_password=%%40'
 }
 
 seeds_name() {

@@ -16,6 +16,8 @@
 
 #define PATH_ALLOCATIONS_MAX 5000
 
+static test_server sentinel;
+
 /* An allocator that counts, and fails when it is told to. */
 static atomic_long held;      /* allocations that are not freed */
 static atomic_long counted;   /* since arm() */
@@ -66,10 +68,18 @@ static void disarm(void) {
     atomic_store(&fail_to, 0);
 }
 
-static int start_with_user(void **state) {
+static int start_servers(void **state) {
+    static char monitor[64];
     (void)start_server(state);
+    (void)snprintf(monitor, sizeof(monitor), "sentinel monitor main 127.0.0.1 %d 1", server.port);
+    server_start_sentinel(&sentinel, "--conf", monitor, NULL);
     run(server.admin, "ACL", "SETUSER", "tester", "on", ">password", "~*", "&*", "+@all", NULL);
     return 0;
+}
+
+static int stop_servers(void **state) {
+    server_stop(&sentinel);
+    return stop_server(state);
 }
 
 static emq_client_options get_options(void) {
@@ -127,6 +137,16 @@ static int open_and_close(const emq_client_options *options) {
     return result;
 }
 
+static int open_through_sentinel_path(void) {
+    char list[32];
+    emq_client_options options = get_options();
+    (void)snprintf(list, sizeof(list), "127.0.0.1:%d", sentinel.port);
+    options.unix_path = NULL;
+    options.sentinels = list;
+    options.primary_name = "main";
+    return open_and_close(&options);
+}
+
 static int open_path(void) {
     const emq_client_options options = get_options();
     return open_and_close(&options);
@@ -144,6 +164,7 @@ static void opening_survives(void **state) {
     (void)state;
     fail_each("opening", open_path);
     fail_each("opening by name", open_by_name_path);
+    fail_each("opening through a sentinel", open_through_sentinel_path);
 }
 
 static int install_path(void) {
@@ -428,5 +449,5 @@ int main(void) {
         (void)fputs("the allocator can't be set\n", stderr);
         return 1;
     }
-    return RUN_SERVER_TESTS("memory", tests, start_with_user, stop_server);
+    return RUN_SERVER_TESTS("memory", tests, start_servers, stop_servers);
 }

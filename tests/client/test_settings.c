@@ -81,6 +81,64 @@ static void check_refused(const emq_client_options *options, const char *says) {
     } while (0)
 #define CHECK_REFUSED(field, value) CHECK_REFUSED_FOR(field, value, #field)
 
+static emq_client_options with_sentinels(const char *list) {
+    emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
+    options.sentinels = list;
+    options.primary_name = "main";
+    return options;
+}
+
+static void options_of_sentinel_go_together(void **state) {
+    (void)state;
+    CHECK_REFUSED_FOR(primary_name, "main", "without sentinels");
+    CHECK_REFUSED_FOR(sentinel_username, "u", "sentinel_username is set without a password");
+    CHECK_REFUSED_FOR(sentinel_password, "p", "without sentinels");
+    CHECK_REFUSED_FOR(sentinel_password_file, "p", "without sentinels");
+    CHECK_REFUSED_FOR(sentinel_password_env, "p", "without sentinels");
+    CHECK_REFUSED_FOR(sentinels, "s", "primary_name is missing");
+    emq_client_options options = with_sentinels("s");
+    options.host = "h";
+    check_refused(&options, "sentinels is set with host, port or unix_path");
+    options.host = NULL;
+    options.port = 1;
+    check_refused(&options, "sentinels is set with host, port or unix_path");
+    options.port = 0;
+    options.unix_path = "/s";
+    check_refused(&options, "sentinels is set with host, port or unix_path");
+    options.unix_path = NULL;
+    options.sentinel_password_env = "";
+    check_refused(&options, "sentinel_password_env is empty");
+    options.sentinel_password_env = NULL;
+    options.primary_name = "";
+    check_refused(&options, "primary_name is missing");
+    options.primary_name = "main";
+    options.sentinels = "a,b,";
+    check_refused(&options, "sentinels has no host");
+}
+
+static void sentinels_are_read_and_copied(void **state) {
+    char list[] = "a:7000,[::1]";
+    emq_settings settings;
+    emq_settings again;
+    emq_client_options options = with_sentinels(list);
+    (void)state;
+    options.sentinel_password = "p";
+    assert_int_equal(emq_settings_init(&settings, &options), EMQ_OK);
+    list[0] = 'X';
+    assert_string_equal(settings.options.sentinels, "a:7000,[::1]");
+    assert_null(settings.options.host);
+    assert_int_equal(settings.sentinel_list.count, 2);
+    assert_string_equal(settings.sentinel_list.list[0].host, "a");
+    assert_int_equal(settings.sentinel_list.list[0].port, 7000);
+    assert_string_equal(settings.sentinel_list.list[1].host, "::1");
+    assert_int_equal(settings.sentinel_list.list[1].port, 26379);
+    /* settings of settings, as a pool makes them */
+    assert_int_equal(emq_settings_init(&again, &settings.options), EMQ_OK);
+    assert_int_equal(again.sentinel_list.count, 2);
+    emq_settings_clear(&again);
+    emq_settings_clear(&settings);
+}
+
 static void values_out_of_range_are_refused(void **state) {
     char path[200];
     (void)state;
@@ -181,6 +239,8 @@ int main(void) {
         cmocka_unit_test(defaults_are_the_documented_ones),
         cmocka_unit_test(both_initialisers_agree),
         cmocka_unit_test(strings_are_copied),
+        cmocka_unit_test(options_of_sentinel_go_together),
+        cmocka_unit_test(sentinels_are_read_and_copied),
         cmocka_unit_test(values_out_of_range_are_refused),
         cmocka_unit_test(older_structs_have_defaults_behind_their_end),
         cmocka_unit_test(newer_structs_must_be_at_their_defaults),

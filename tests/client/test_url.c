@@ -113,6 +113,35 @@ static void every_key_has_its_option(void **state) {
     emq_url_free(url);
 }
 
+static void sentinels_stand_with_the_name_of_their_primary(void **state) {
+    (void)state;
+    emq_url *url = parse("valkey+sentinel://u:p@a,b:7000,[::1]:7001,[fe80::1%25eth0]/main-1?db=2");
+    const emq_client_options *o = emq_url_get_options(url);
+    assert_string_equal(o->sentinels, "a,b:7000,[::1]:7001,[fe80::1%eth0]");
+    assert_string_equal(o->primary_name, "main-1");
+    assert_null(o->host);
+    assert_int_equal(o->port, 0);
+    assert_string_equal(o->username, "u");
+    assert_string_equal(o->password, "p");
+    assert_int_equal(o->database, 2);
+    assert_int_equal(o->tls, 0);
+    assert_null(o->sentinel_password);
+    emq_url_free(url);
+    url = parse("rediss+sentinel://a/m%2fx?sentinel_username=s&sentinel_password=%26%40");
+    o = emq_url_get_options(url);
+    assert_string_equal(o->primary_name, "m/x");
+    assert_string_equal(o->sentinel_username, "s");
+    assert_string_equal(o->sentinel_password, "&@");
+    assert_int_equal(o->tls, 1);
+    emq_url_free(url);
+    url = parse("redis+sentinel://a/m?sentinel_password_file=/f");
+    assert_string_equal(emq_url_get_options(url)->sentinel_password_file, "/f");
+    emq_url_free(url);
+    url = parse("valkeys+sentinel://a/m?sentinel_password_env=E&tls_insecure=1");
+    assert_string_equal(emq_url_get_options(url)->sentinel_password_env, "E");
+    emq_url_free(url);
+}
+
 static const struct bad {
     const char *url;
     const char *says;
@@ -188,6 +217,29 @@ static const struct bad {
     {"rediss://h?tls_insecure=2", "for tls_insecure"},
     {"rediss://h?tls_insecure=5", "for tls_insecure"},
     {"rediss://h?tls_cert_file=/x", "one is missing"},
+    {"redis+sentinel://", "no name of a primary"},
+    {"redis+sentinel://a", "no name of a primary"},
+    {"redis+sentinel://a/", "no name of a primary"},
+    {"redis+sentinel://a?db=1", "no name of a primary"},
+    {"redis+sentinel://a/m/1", "more than the name"},
+    {"redis+sentinel:///m", "sentinels has no host"},
+    {"redis+sentinel://,a/m", "sentinels has no host"},
+    {"redis+sentinel://a,/m", "sentinels has no host"},
+    {"redis+sentinel://a,,b/m", "sentinels has no host"},
+    {"redis+sentinel://a,b:0/m", "port"},
+    {"redis+sentinel://a,b:x/m", "port"},
+    {"redis+sentinel://a,[::1/m", "IPv6"},
+    {"redis+sentinel://a,b c/m", "space"},
+    {"redis+sentinel://a;b/m", "no name and no address"},
+    {"redis+sentinel://a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a/m", "too many hosts"},
+    {"redis+sentinel://u:SECRET/m", "port"},
+    {"redis+sentinel://a/m?sentinel_username=s", "sentinel_username is set without"},
+    {"redis+sentinel://a/m?sentinel_password=", "for sentinel_password"},
+    {"redis+sentinel://a/m?sentinel_password=SECRET&sentinel_password_env=E",
+     "more than one of sentinel_password"},
+    {"redis+sentinel://a/m?tls_insecure=1", "TLS is set without tls"},
+    {"redis://a?sentinel_password=SECRET", "set without sentinels"},
+    {"unix+sentinel://a/m", "starts with none of"},
     {"unix://", "absolute path"},
     {"unix:///", "absolute path"},
     {"unix://s", "absolute path"},
@@ -270,6 +322,9 @@ static void any_bytes_are_survived(void **state) {
         char error[256];
         emq_url *url = NULL;
         const char *from = good[random_below(sizeof(good) / sizeof(good[0]))].url;
+        if (random_below(8) == 0) {
+            from = "redis+sentinel://u:p@h:1,[::1]:2,i/m?sentinel_password=%20";
+        }
         (void)snprintf(text, sizeof(text), "%s", from);
         for (unsigned n = random_below(4); n > 0; n--) {
             static const char wanted[] = ":/?#[]@%&=\0001aF";
@@ -290,6 +345,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_ones_give_their_parts),
         cmocka_unit_test(every_key_has_its_option),
+        cmocka_unit_test(sentinels_stand_with_the_name_of_their_primary),
         cmocka_unit_test(bad_ones_are_refused_and_say_why),
         cmocka_unit_test(a_path_too_long_for_a_socket_is_refused),
         cmocka_unit_test(the_sentence_is_cut_to_its_room),

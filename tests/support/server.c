@@ -240,15 +240,26 @@ void server_start(test_server *server, ...) {
     start(server);
 }
 
-void server_start_bare(test_server *server, ...) {
-    va_list extra;
+static void start_without_module(test_server *server, const char *option, va_list extra) {
     *server = (test_server){0};
-    server->arguments[server->argument_count++] = "--no-fence";
-    va_start(extra, server);
+    server->arguments[server->argument_count++] = option;
     take_arguments(server, extra);
-    va_end(extra);
     make_folder(server);
     start(server);
+}
+
+void server_start_bare(test_server *server, ...) {
+    va_list extra;
+    va_start(extra, server);
+    start_without_module(server, "--no-fence", extra);
+    va_end(extra);
+}
+
+void server_start_sentinel(test_server *server, ...) {
+    va_list extra;
+    va_start(extra, server);
+    start_without_module(server, "--sentinel", extra);
+    va_end(extra);
 }
 
 /* Adds the server's own log to what the script said. */
@@ -317,6 +328,26 @@ void server_stop(test_server *server) {
         stop(server, NULL);
         tell_guardian('-', server->dir);
     }
+}
+
+/* Whoever has it as a child may not have noticed yet: a process that ended works in no folder. */
+static int is_gone(void *data) {
+    const test_server *server = data;
+    char path[64];
+    char folder[SERVER_PATH_MAX];
+    (void)snprintf(path, sizeof(path), "/proc/%ld/cwd", server->pid);
+    return readlink(path, folder, sizeof(folder)) < 0;
+}
+
+void server_kill(test_server *server) {
+    assert_int_equal(kill((pid_t)server->pid, SIGKILL), 0);
+    wait_until("the killed server is gone", is_gone, server);
+    redisFree(server->admin);
+    server->admin = NULL;
+}
+
+void server_revive(test_server *server) {
+    start(server);
 }
 
 void server_restart(test_server *server) {

@@ -39,6 +39,9 @@ void server_start(test_server *server, ...) NULL_AT_THE_END;
 /* The same without the module: a server as an operator who forgot it would run it. */
 void server_start_bare(test_server *server, ...) NULL_AT_THE_END;
 
+/* A sentinel; what it watches is told by `--conf` lines. */
+void server_start_sentinel(test_server *server, ...) NULL_AT_THE_END;
+
 /* Tries to start one and expects that to fail; what server.sh and the server said is left in
  * `output` (NUL-terminated, cut to cap). */
 void server_start_fails(char *output, size_t cap, ...) NULL_AT_THE_END;
@@ -46,6 +49,10 @@ void server_start_fails(char *output, size_t cap, ...) NULL_AT_THE_END;
 /* Stops and removes it; does nothing when it isn't running. Fails the test when the server did not
  * end cleanly or a sanitizer reported something. */
 void server_stop(test_server *server);
+
+/* Ends it as a crash of its host would, and keeps its data for server_revive. */
+void server_kill(test_server *server);
+void server_revive(test_server *server);
 
 /* Stops it, keeps its data, and starts it again with the same arguments. */
 void server_restart(test_server *server);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two servers with the module, one the other's replica, and three sentinels that watch them under
+ * the name "main". Any of the servers may be the primary of the moment. */
+#ifndef EMQ_TESTS_WATCH_H
+#define EMQ_TESTS_WATCH_H
+
+#include <emq/emq.h>
+
+#include "fixture.h"
+
+#define WATCH_NAME "main"
+#define WATCH_SERVERS 2
+#define WATCH_SENTINELS 3
+#define WATCH_LIST_MAX 256
+
+typedef struct watch {
+    test_server servers[WATCH_SERVERS];
+    test_server sentinels[WATCH_SENTINELS];
+    char list[WATCH_LIST_MAX]; /* of the sentinels, as the option has it */
+} watch;
+
+void watch_start(watch *w);
+void watch_stop(watch *w);
+
+/* Waits until all sentinels agree on a primary, and find nothing wrong with it, its replica and
+ * each other. */
+void watch_settle(watch *w);
+
+/* The servers as the sentinels see them. */
+test_server *watch_primary(watch *w);
+test_server *watch_replica(watch *w);
+
+emq_client_options options_for_watch(const watch *w);
+
+/* A sentinel that names this port, whatever is there; a scripted one that stands for one that
+ * lies, or has not heard. */
+peer *start_liar(const char *host, int port);
+
+#endif
