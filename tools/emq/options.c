@@ -3,7 +3,6 @@
  * of time, moments, queues, ids. What is wrong is said with the option's name. */
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,16 +126,6 @@ const char *tool_value(const tool *t, const char *option) {
     return NULL;
 }
 
-int tool_usage(const tool *t, const char *format, ...) {
-    va_list arguments;
-    (void)fprintf(stderr, "emq %s: ", t->verb->name);
-    va_start(arguments, format);
-    (void)vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    (void)fprintf(stderr, "\nemq %s: see: emq help %s\n", t->verb->name, t->verb->name);
-    return TOOL_USAGE;
-}
-
 /* Digits, as many as there are, that make a number of at most INT64_MAX. NULL, or where they end.
  */
 static const char *read_digits(int64_t *out, const char *text) {
@@ -166,8 +155,7 @@ static int64_t unit_ms(const char *unit) {
     static const struct {
         const char *name;
         int64_t ms;
-    } units[] = {
-        {"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 3600 * 1000L}, {"d", 86400 * 1000L}};
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(units[i].name, unit) == 0) {
             return units[i].ms;
@@ -266,7 +254,7 @@ static int take_zone(const char **at, int64_t *ms) {
         !take_char(at, ':') || !take_number(at, 2, &minutes)) {
         return 0;
     }
-    *ms -= sign * (hours * 60 + minutes) * INT64_C(60000);
+    *ms -= sign * (hours * INT64_C(3600000) + minutes * INT64_C(60000));
     return 1;
 }
 
