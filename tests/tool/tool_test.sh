@@ -521,6 +521,68 @@ case_switch() {
     emq 2 pause q 'no queue'
 }
 
+# Queues are found by their keys, also when there are many that are none of theirs.
+case_queues() {
+    local i
+    a_server
+    emq 1 queues
+    emq 1 queues --json
+    no_output
+    emq 0 enqueue b 1 2 3 -q
+    emq 0 enqueue a-much-longer.name 1 -q
+    emq 0 schedule b 4 --at @1000000000 -q
+    emq 0 claim b
+    emq 0 pause c
+    for ((i = 0; i < 3000; i++)); do printf 'SET other:%d x\nSET emq:%d x\n' "$i" "$i"; done | "$cli" -s "$socket" >/dev/null
+    "$cli" -s "$socket" SET 'emq:{not a queue}:pending' x >/dev/null
+    "$cli" -s "$socket" SET 'emq:{x}:no-such-kind' x >/dev/null
+    emq 0 queues --json
+    no_error
+    json_is 'map(.queue) == ["a-much-longer.name", "b", "c"]'
+    json_is '.[1] | .pending == 2 and .active == 1 and .scheduled == 1 and .next_ms == 1000000000000 and .oldest_ms > 0'
+    json_is '.[2] | .paused and .pending == 0 and (has("oldest_ms") | not)'
+    emq 0 queues --sort pending
+    grep -Eq '^b  .* 2 .* 1 ' "$scratch/out" || die 'b has other sizes'
+    [[ $(cut -d ' ' -f 1 "$scratch/out" | tr '\n' ' ') == 'QUEUE b a-much-longer.name c ' ]] || die 'the order is another'
+    output_has '  paused'
+    emq 0 queues --match '[bc]' --json
+    json_is 'map(.queue) == ["b", "c"]'
+    emq 1 queues --match nothing
+    emq 2 queues --sort size
+    # more queues than one pipeline holds
+    for ((i = 0; i < 1200; i++)); do printf 'ZADD emq:{many%d}:dead 0 x\n' "$i"; done | "$cli" -s "$socket" >/dev/null
+    emq 0 queues --match 'many*' --json
+    json_is 'length == 1200 and all(.dead == 1)'
+    # a damaged one hides no other one
+    "$cli" -s "$socket" SET 'emq:{bad}:active' x >/dev/null
+    emq 4 queues --match '[bc]*' --json
+    json_is 'map(.queue) == ["b", "bad", "c"] and .[1].result == "EMQ_EWRONGTYPE"'
+    emq 4 queues
+    output_has 'bad '
+}
+
+case_stats() {
+    a_server
+    emq 1 stats nothing
+    error_has 'is that its name?'
+    emq 0 enqueue q 1 2 -q
+    emq 0 claim q
+    mv "$scratch/out" "$scratch/in"
+    emq 0 complete - <"$scratch/in"
+    emq 0 pause q
+    emq 0 stats q
+    output_has 'queue       q (paused)'
+    output_has 'pending     1'
+    output_has 'completed   1'
+    emq 1 stats q nothing --json
+    json_is '.[0].completed == 1 and .[1].pending == 0'
+    emq 2 stats 'not a queue'
+    "$cli" -s "$socket" SET 'emq:{bad}:dead' x >/dev/null
+    emq 4 stats bad q
+    error_has 'bad: a key of the queue has another type'
+    output_has 'queue       q'
+}
+
 # Output that can't be written is no success.
 case_full_disk() {
     a_server
