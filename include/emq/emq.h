@@ -28,6 +28,7 @@
 #include <emq/pipeline.h>
 #include <emq/pool.h>
 #include <emq/read.h>
+#include <emq/role.h>
 #include <emq/url.h>
 #include <emq/verbs.h>
 #include <emq/version.h>
