@@ -583,6 +583,157 @@ case_stats() {
     output_has 'queue       q'
 }
 
+# Every kind of key is known, with its queue and what its id tells.
+case_key() {
+    local tail
+    emq 2 key 'emq:{orders}:job:USR0NgWEfAEJfs'
+    emq 0 key 'emq:{orders}:job:JOB0NgWEfAEJfs'
+    output_has 'kind      job (hash)'
+    output_has 'queue     orders'
+    output_has 'minted    2026-06-03T18:56:10.164Z'
+    emq 0 key 'emq:{123456789}:pending' JOBAzL8n0Y58m7 --json
+    json_is '.[0] | .kind == "pending" and .type == "zset" and .queue == "123456789" and .slot == 12739'
+    json_is '.[1] | .kind == "id" and .node == 1023 and .sequence == 4095'
+    for tail in '' pending active schedule dead held ring paused glimit gactive gweight wake meta metrics:completed \
+        metrics:failed flow:outbox flow:outbox:bad events:seq events job:JOB0NgWEfAEJfs{,:logs,:dependencies} \
+        job:JOB0NgWEfAEJfs:{processed,failed,unsuccessful} g:lane:pending de:x stream:x stream:x:failures; do
+        emq 0 key "emq:{q}:$tail" --json
+        json_is '.[0] | .queue == "q" and (.kind | length) > 0 and (.type | length) > 0 and (.kind | contains("null") | not)'
+    done
+    emq 0 key '{emq}:version' --json
+    json_is '.[0] | .kind == "fence" and (has("queue") | not)'
+    emq 2 key 'emq:{q}:no-such-kind'
+    emq 2 key ''
+    emq 2 key 'emq:{q}:job:JOB0NgWEfAEJfs' nonsense
+}
+
+# What each role may do with this tool, with no right beyond the printed ones.
+case_acl() {
+    local role rules
+    a_server
+    for role in producer worker operator; do
+        emq 0 acl "$role" q
+        grep -q "^ACL SETUSER q-$role reset on >change-me " "$scratch/out" || die 'it is another line'
+        rules=$(sed "s/^ACL SETUSER //" "$scratch/out")
+        # shellcheck disable=SC2086 # words
+        "$cli" -s "$socket" ACL SETUSER $rules >/dev/null
+        emq 0 acl "$role" q --rules
+        [[ $rules == *" $(<"$scratch/out")" ]] || die 'the rules are others'
+        emq 0 acl "$role" q --file --user somebody
+        grep -q "^user somebody on >change-me " "$scratch/out" || die 'it is no line of a file'
+        emq 0 acl "$role" q --json
+        json_is '.[0].role == "'"$role"'" and .[0].user == "q-'"$role"'" and (.[0].rules | test("emq.version"))'
+    done
+    emq 0 acl installer
+    output_has ' +emq.install '
+    emq 2 acl installer q
+    emq 2 acl worker
+    emq 2 acl nobody q
+    emq 2 acl worker '*'
+    as() { export EMQ_URL="unix://q-$1:change-me@$socket"; }
+    as producer
+    emq 0 enqueue q one two -q
+    emq 0 schedule q three --at @1 -q
+    printf '4\n5\n' | emq 0 enqueue q - -q
+    emq 4 claim q
+    emq 4 dead q
+    as worker
+    emq 0 promote q
+    emq 0 claim q -n 2
+    mv "$scratch/out" "$scratch/in"
+    emq 0 extend - <"$scratch/in"
+    emq 1 fail - -m 1 <"$scratch/in"
+    emq 0 sweep q
+    emq 4 enqueue q x
+    emq 4 peek q
+    as operator
+    emq 0 ping
+    emq 0 stats q
+    output_has 'dead        2'
+    emq 0 peek q
+    emq 0 peek q --newest
+    emq 0 dead q
+    emq 0 reprocess q --all --yes
+    output_is '2 reprocessed'
+    emq 0 pause q
+    emq 0 resume q
+    emq 0 sweep q
+    emq 0 promote q
+    emq 4 queues
+    error_has 'scan'
+    emq 4 claim q
+    export EMQ_URL="unix://$socket"
+    "$cli" -s "$socket" ACL SETUSER q-operator +scan >/dev/null
+    as operator
+    emq 0 queues
+}
+
+# The line of every native verb is there, and does on the server what the verb does.
+case_line() {
+    local verb
+    a_server
+    emq 0 line
+    sed 's/ .*//' "$scratch/out" | sort >"$scratch/lines"
+    sed -n 's/^EMQ_VERB([^"]*"\([^"]*\)".*/\1/p' "$source_dir/src/verbs.def" | sort | diff - "$scratch/lines" ||
+        die 'emq line has other verbs than the protocol'
+    emq 0 line --json
+    json_is 'length > 20 and (map(select(.verb == "EMQ.CLAIM"))[0].arguments == "QUEUE LEASE")'
+    sends() { # sends ANSWER WORD...: the line of these words, sent by a client of the server's
+        local answer=$1
+        shift
+        emq 0 line "$@"
+        [[ $(eval "\"\$cli\" -s \"\$socket\" $(<"$scratch/out")") == "$answer" ]] || die "not answered with $answer: $*"
+    }
+    local id=JOB0NgWEfAEJfs other=JOB0NgWEfAEJft bytes=$'it\'s \\ "x"\n\t\377\e*'
+    sends 0 install
+    sends 1 enqueue q "$id" "$bytes"
+    emq 0 job q "$id" --payload
+    printf '%s' "$bytes" | cmp - "$scratch/out"
+    sends 0 EMQ.ENQUEUE q "$id" ''
+    sends $'1\n1' enqueues q "$other" a new b
+    sends "$(printf '%s\n%s\n1' "$id" "$bytes")" emq.claim q 30s
+    sends 1 extend q "$id" 1 1h
+    sends "$other" extends q 1h "$id" 1 "$other" 1
+    sends 1 delay q "$id" 1 in 1h
+    sends 1 reschedule q "$id" at @1
+    sends 1 promote q 10
+    emq 0 claim q --max 3
+    sends scheduled fail q "$id" 2 1h 2 "$bytes"
+    sends dead fail q "$other" 1 0 1 ''
+    sends 1 reprocess q "$other"
+    sends $'-1\n0' completes q "$id" 7 new 1
+    sends 1 schedule q JOB0NgWEfAEJfu x at 2000-01-01T00:00Z
+    sends 1 pause q
+    sends '' claims q 30s 10
+    sends 1 resume q
+    sends '' stalled.check q 3 10
+    sends 0 complete q JOB0NgWEfAEJfv 1
+    sends -1 requeue q JOB0NgWEfAEJfv 1
+    sends 0 publish q e j name value
+    emq 0 line append q s new name value
+    emq 0 line failures.incr q s g 1-1
+    sends 2 tra.bitset bits 1 5
+    sends 1 tra.bitclear bits 1
+    sends $'0\n1' tra.bitget bits 1 5
+    sends 5 tra.bitscan bits 0 10 5
+    sends "$(printf '%s' "$("$cli" -s "$socket" TRA.INFO)")" tra.info
+    emq 0 line version
+    output_is EMQ.VERSION
+    emq 0 line tra.commands
+    emq 0 line enqueue q "$id" $'\377' --json
+    json_is '.[0][0] == "EMQ.ENQUEUE" and .[0][-1] == {"argument_b64": "/w=="}'
+    emq 2 line no.such.verb
+    emq 2 line claim q
+    emq 2 line claim q 30s 1
+    emq 2 line claims q 30s 1 1s 1
+    emq 2 line claim 'no queue' 30s
+    emq 2 line claim q 30
+    emq 2 line complete 'no queue' "$id" 1
+    emq 2 line completes q "$id"
+    emq 2 line delay q "$id" 1 on 1s
+    emq 2 line tra.bitset k x
+}
+
 # Output that can't be written is no success.
 case_full_disk() {
     a_server

@@ -271,24 +271,23 @@ static int parse_moment(int64_t *ms, const char *text) {
     return take_clock(&at, ms) && take_zone(&at, ms) && *at == '\0';
 }
 
-#define WHEN_IN_MAX INT64_C(315360000000)
-#define WHEN_AT_MAX INT64_C(9007199254740991)
-
-int tool_when(const tool *t, emq_when *out) {
-    const char *in = tool_value(t, "in");
-    const char *at = tool_value(t, "at");
+int tool_parse_when(const tool *t, emq_when *out, const char *in, const char *at) {
     if ((in == NULL) == (at == NULL)) {
         return tool_usage(t, "takes one of --in TIME and --at MOMENT");
     }
     out->mode = in == NULL ? EMQ_AT : EMQ_IN;
     if (in != NULL) {
-        return tool_parse_duration(t, &out->ms, "--in", in, 0, WHEN_IN_MAX);
+        return tool_parse_duration(t, &out->ms, "--in", in, 0, TOOL_IN_MAX);
     }
-    if (!parse_moment(&out->ms, at) || out->ms < 0 || out->ms > WHEN_AT_MAX) {
+    if (!parse_moment(&out->ms, at) || out->ms < 0 || out->ms > TOOL_AT_MAX) {
         return tool_usage(
-            t, "--at is a moment, as 2026-01-02T03:04:05Z, …+02:00 or @1767323045, not %s", at);
+            t, "--at is a moment, as 2026-01-02T03:04:05Z, ...+02:00 or @1767323045, not %s", at);
     }
     return TOOL_DONE;
+}
+
+int tool_when(const tool *t, emq_when *out) {
+    return tool_parse_when(t, out, tool_value(t, "in"), tool_value(t, "at"));
 }
 
 int tool_queue(const tool *t, const char *text) {

@@ -110,6 +110,10 @@ int tool_parse_duration(const tool *t, int64_t *out, const char *what, const cha
                         int64_t min, int64_t max);
 /* The time of --in or --at, of which one must be given. */
 int tool_when(const tool *t, emq_when *out);
+/* The same of texts, of which one is NULL. */
+int tool_parse_when(const tool *t, emq_when *out, const char *in, const char *at);
+#define TOOL_IN_MAX INT64_C(315360000000)        /* milliseconds of a length of time */
+#define TOOL_AT_MAX INT64_C(9007199254740991)    /* of a moment */
 int tool_queue(const tool *t, const char *text); /* checks a queue's name */
 int tool_id(const tool *t, emq_id *out, const char *text);
 int tool_token(const tool *t, int64_t *out, const char *text);
