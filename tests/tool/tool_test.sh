@@ -583,6 +583,61 @@ case_stats() {
     output_has 'queue       q'
 }
 
+# Messages arrive one by one, and what was missed is seen, also behind a lost connection.
+case_events() {
+    local base='emq:{q}:' result=0
+    a_server
+    publish() { "$cli" -s "$socket" EMQ.PUBLISH 1 "$base" "$@" >/dev/null; }
+    is_subscribed() { [[ $("$cli" -s "$socket" PUBSUB NUMSUB "${base}events" | tail -n 1) == 1 ]]; }
+    has_line() { grep -q -- "$1" "$scratch/out"; }
+    "$tool" events q --count 6 >"$scratch/out" 2>"$scratch/err" &
+    background=("$!")
+    wait_for is_subscribed
+    publish completed JOB1 by me
+    wait_for has_line '^1  completed  JOB1  by=me$'
+    publish $'fail\e[1m\n' JOB2 error $'\377'
+    wait_for has_line '^2  fail\\x1b\[1m\\n  JOB2  error=\\xff$'
+    "$cli" -s "$socket" SET "${base}events:seq" 5 >/dev/null
+    publish a b
+    wait_for has_line '^--- 3 messages are missing here ---$'
+    has_line '^6  a  b$' || die 'the message is missing'
+    "$cli" -s "$socket" SET "${base}events:seq" 0 >/dev/null
+    publish again ''
+    wait_for has_line '^--- messages may be missing here ---$'
+    "$source_dir/tools/server.sh" stop "$scratch/server" --keep
+    "$source_dir/tools/server.sh" start --dir "$scratch/server" >/dev/null
+    wait_for is_subscribed
+    publish back x
+    wait_for has_line '^2  back  x$'
+    publish last x
+    wait "${background[0]}" || result=$?
+    background=()
+    ((result == 0)) || die "exit status $result"
+    error_has 'subscribed again'
+    # for machines
+    "$tool" events q --count 2 --json >"$scratch/out" &
+    background=("$!")
+    wait_for is_subscribed
+    publish e j name $'v\n' raw $'\377'
+    publish e2 j2
+    wait "${background[0]}"
+    background=()
+    json_is '.[0] | .event == "e" and .job == "j" and .gap == 0 and .fields == {"name": "v\n", "raw_b64": "/w=="}'
+    json_is '.[1].seq == .[0].seq + 1 and (.[1].resumed | not)'
+    emq 1 events q --for 1ms
+    # a signal ends it
+    "$tool" events q &
+    background=("$!")
+    wait_for is_subscribed
+    kill -TERM "${background[0]}"
+    wait "${background[0]}" || result=$?
+    background=()
+    ((result == 143)) || die "exit status $result"
+    emq 3 events q --url "unix://$scratch/nothing"
+    "$cli" -s "$socket" ACL SETUSER deaf on '>x' +emq.version +get '%R~{emq}:version' >/dev/null
+    emq 4 events q --url "unix://deaf:x@$socket"
+}
+
 # Every kind of key is known, with its queue and what its id tells.
 case_key() {
     local tail
