@@ -32,5 +32,6 @@
 #include <emq/url.h>
 #include <emq/verbs.h>
 #include <emq/version.h>
+#include <emq/worker.h>
 
 #endif
