@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "async.h"
+#include "chance.h"
 #include "decode.h"
 #include "memory.h"
 #include "resolve.h"
@@ -12,19 +13,9 @@
 
 /* Anywhere between nothing and the cap, which doubles with each failure: clients that lost the same
  * server do not come back in step. */
-static uint64_t next_pause(emq_async *client) {
-    uint64_t cap = client->options.backoff_min_ms;
-    uint32_t random = 0;
-    for (unsigned int i = 0; i < client->failures && cap < client->options.backoff_max_ms; i++) {
-        cap *= 2;
-    }
-    if (cap > client->options.backoff_max_ms) {
-        cap = client->options.backoff_max_ms;
-    }
-    if (uv_random(NULL, NULL, &random, sizeof(random), 0, NULL) != 0) {
-        random = (uint32_t)uv_hrtime();
-    }
-    return random % (cap + 1);
+static uint64_t next_pause(const emq_async *client) {
+    return emq_draw(emq_doubled(client->options.backoff_min_ms, client->options.backoff_max_ms,
+                                client->failures));
 }
 
 void emq_async_connect_in(emq_async *client, uint64_t ms) {

@@ -10,6 +10,11 @@ typedef struct emq_deadline {
     int64_t at_ns; /* CLOCK_MONOTONIC */
 } emq_deadline;
 
+#define EMQ_NS_PER_MS INT64_C(1000000)
+
+/* CLOCK_MONOTONIC. */
+int64_t emq_now_ns(void);
+
 emq_deadline emq_deadline_in(uint32_t ms);
 
 /* What a call that waits on the server is given beyond its wait: the grain of the server's

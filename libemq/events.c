@@ -7,8 +7,8 @@
  * already, changes nothing, and is answered. */
 #include <emq/events.h>
 #include <string.h>
-#include <uv.h>
 
+#include "chance.h"
 #include "client.h"
 #include "event.h"
 #include "handshake.h"
@@ -62,18 +62,7 @@ static int has_passed(emq_deadline deadline) {
 /* Anywhere between nothing and the cap, which doubles with each failure: subscribers that lost the
  * same server do not come back in step. */
 static uint32_t draw_pause(unsigned int failures) {
-    uint32_t cap = BACKOFF_MIN_MS;
-    uint32_t random = 0;
-    for (unsigned int i = 1; i < failures && cap < BACKOFF_MAX_MS; i++) {
-        cap *= 2;
-    }
-    if (cap > BACKOFF_MAX_MS) {
-        cap = BACKOFF_MAX_MS;
-    }
-    if (uv_random(NULL, NULL, &random, sizeof(random), 0, NULL) != 0) {
-        random = (uint32_t)uv_hrtime();
-    }
-    return random % (cap + 1);
+    return emq_draw(emq_doubled(BACKOFF_MIN_MS, BACKOFF_MAX_MS, failures > 0 ? failures - 1 : 0));
 }
 
 /* What is kept of a failure that leaves no connection; returns it. */

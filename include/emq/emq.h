@@ -31,5 +31,6 @@
 #include <emq/url.h>
 #include <emq/verbs.h>
 #include <emq/version.h>
+#include <emq/worker.h>
 
 #endif
