@@ -13,7 +13,8 @@ Installs what is missing, quietly, through apt. Prints nothing when nothing is m
 Groups:
   build       compilers, CMake, hiredis, libuv, jansson, OpenSSL, git: to build both halves and the examples
   server      what fetching and building Valkey from Debian's source package needs
-  test        cmocka, jansson, clang with its tools, and what the tests call
+  test        cmocka, jansson, libcurl and libmicrohttpd for the webhook example, clang with its tools, and what the
+              tests call
   fresh-root  debootstrap, for tools/fresh-root.sh
 
 As root it installs; otherwise through `sudo -n`. Where neither works it prints the one line to run and
@@ -45,6 +46,8 @@ server|command:flock|util-linux
 server|module:openssl|libssl-dev
 test|module:cmocka|libcmocka-dev
 test|module:jansson|libjansson-dev
+test|module:libcurl|libcurl4-openssl-dev
+test|module:libmicrohttpd|libmicrohttpd-dev
 test|command:clang|clang
 test|command:clang-format|clang-format
 test|command:clang-tidy|clang-tidy
