@@ -195,7 +195,7 @@ static void claim_once(emq_work_queue *q, const claim *asked) {
 void *emq_worker_claim(void *queue) {
     emq_work_queue *q = queue;
     emq_worker *worker = q->worker;
-    claim asked;
+    claim asked = {0, 0};
     for (;;) {
         int result = emq_worker_link_open(&q->link, &worker->slots, EMQ_PHASE_DRAINING);
         if (result == EMQ_ECLOSED) {

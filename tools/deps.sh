@@ -13,7 +13,8 @@ Installs what is missing, quietly, through apt. Prints nothing when nothing is m
 Groups:
   build       compilers, CMake, hiredis, libuv, jansson, OpenSSL, git: to build both halves and the examples
   server      what fetching and building Valkey from Debian's source package needs
-  test        cmocka, jansson, clang with its tools, and what the tests call
+  test        cmocka, jansson, libcurl and libmicrohttpd for the webhook example, clang with its tools, and what the
+              tests call
   plot        gnuplot, for the plots of bench/run.sh
   fresh-root  debootstrap, for tools/fresh-root.sh
 
@@ -46,6 +47,8 @@ server|command:flock|util-linux
 server|module:openssl|libssl-dev
 test|module:cmocka|libcmocka-dev
 test|module:jansson|libjansson-dev
+test|module:libcurl|libcurl4-openssl-dev
+test|module:libmicrohttpd|libmicrohttpd-dev
 test|command:clang|clang
 test|file:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a|libclang-rt-dev
 test|command:clang-format|clang-format
