@@ -14,6 +14,7 @@ Groups:
   build       compilers, CMake, hiredis, libuv, jansson, OpenSSL, git: to build both halves and the examples
   server      what fetching and building Valkey from Debian's source package needs
   test        cmocka, jansson, clang with its tools, and what the tests call
+  profile     valgrind, for bench/instructions.sh
   fresh-root  debootstrap, for tools/fresh-root.sh
 
 As root it installs; otherwise through `sudo -n`. Where neither works it prints the one line to run and
@@ -51,6 +52,7 @@ test|command:clang-tidy|clang-tidy
 test|command:openssl|openssl
 test|command:ps|procps
 test|command:setpriv|util-linux
+profile|command:valgrind|valgrind
 fresh-root|command:debootstrap|debootstrap
 fresh-root|command:unshare|util-linux
 fresh-root|command:git|git
@@ -72,7 +74,7 @@ while (($# > 0)); do
         usage
         exit 0
         ;;
-    build | server | test | fresh-root) groups+=("$1") ;;
+    build | server | test | profile | fresh-root) groups+=("$1") ;;
     *)
         printf 'deps: unknown group: %s\n' "$1" >&2
         usage >&2
