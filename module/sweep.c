@@ -78,7 +78,7 @@ static emq_visit look_at(emq_call *call, ValkeyModuleString *id, void *data) {
         drop(s, id);
         return EMQ_VISIT_ON;
     }
-    if (row.group != NULL) {
+    if (row.has_group) {
         return EMQ_VISIT_ON; /* the sweeps of lanes move it */
     }
     if (s->max_stalled > 0) {

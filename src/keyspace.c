@@ -152,19 +152,34 @@ int emq_key_kind_is_named(emq_key_kind kind) {
     return shapes[kind].name != NAME_NONE;
 }
 
+/* The test of what stands behind the base. */
+static int rest_matches(emq_slice rest, const key_shape *shape, emq_slice id) {
+    return skip(&rest, shape->before) &&
+           (shape->name == NAME_NONE || (skip(&rest, id) && emq_name_valid(id))) &&
+           emq_slice_equal(rest, shape->after);
+}
+
+static int is_fence(emq_slice key) {
+    return emq_slice_equal(key, (emq_slice){EMQ_FENCE_KEY, sizeof(EMQ_FENCE_KEY) - 1});
+}
+
 int emq_key_matches(emq_slice key, emq_key_kind kind, emq_slice queue, emq_slice id) {
-    const key_shape *shape = &shapes[kind];
     if (kind == EMQ_KEY_FENCE) {
-        return emq_slice_equal(key, emq_slice_of(EMQ_FENCE_KEY));
+        return is_fence(key);
     }
-    if (!skip(&key, (emq_slice){BASE_OPEN, BASE_OPEN_LEN}) || !skip(&key, queue) ||
-        !skip(&key, (emq_slice){BASE_CLOSE, BASE_CLOSE_LEN}) || !skip(&key, shape->before)) {
-        return 0;
-    }
-    if (shape->name != NAME_NONE && (!skip(&key, id) || !emq_name_valid(id))) {
-        return 0;
-    }
-    return emq_slice_equal(key, shape->after);
+    return skip(&key, (emq_slice){BASE_OPEN, BASE_OPEN_LEN}) && skip(&key, queue) &&
+           skip(&key, (emq_slice){BASE_CLOSE, BASE_CLOSE_LEN}) &&
+           rest_matches(key, &shapes[kind], id);
+}
+
+emq_slice emq_key_base_of(emq_slice found_queue) {
+    return (emq_slice){found_queue.data - BASE_OPEN_LEN,
+                       BASE_OPEN_LEN + found_queue.length + BASE_CLOSE_LEN};
+}
+
+int emq_key_matches_base(emq_slice key, emq_key_kind kind, emq_slice base, emq_slice id) {
+    return kind == EMQ_KEY_FENCE ? is_fence(key)
+                                 : skip(&key, base) && rest_matches(key, &shapes[kind], id);
 }
 
 /* Writes the key piece by piece; the pieces of a kind are in the table. */
