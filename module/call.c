@@ -83,6 +83,13 @@ void emq_reply_empty(emq_call *call) {
     (void)ValkeyModule_ReplyWithArray(call->ctx, 0);
 }
 
+/* Most numbers of a row are small ones: a first token, a first failure. */
+ValkeyModuleString *emq_number_text(emq_call *call, int64_t number) {
+    return number >= 0 && number < EMQ_SMALL_NUMBERS
+               ? emq_the_host.small_numbers[number]
+               : ValkeyModule_CreateStringFromLongLong(call->ctx, number);
+}
+
 int64_t emq_now_ms(void) {
     return ValkeyModule_CachedMicroseconds() / 1000;
 }

@@ -99,8 +99,7 @@ static void release(emq_writes *writes, emq_settling *job) {
 }
 
 void emq_settle_count(emq_call *call, emq_writes *writes, emq_ref metrics, int64_t count) {
-    const emq_field field = {emq_the_host.strings.count,
-                             ValkeyModule_CreateStringFromLongLong(call->ctx, count)};
+    const emq_field field = {emq_the_host.strings.count, emq_number_text(call, count)};
     emq_effect_hset(writes, metrics, &field, 1);
 }
 
@@ -118,7 +117,7 @@ static void write_failure(emq_call *call, emq_writes *writes, emq_settling *job,
     const emq_field fields[] = {
         {strings->state, state},
         {strings->last_error, cut_error(call, emq_value(call, 4))},
-        {strings->failures, ValkeyModule_CreateStringFromLongLong(call->ctx, failures)},
+        {strings->failures, emq_number_text(call, failures)},
     };
     release(writes, job);
     emq_effect_hset(writes, job->row_ref, fields, 3);
