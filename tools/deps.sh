@@ -16,6 +16,7 @@ Groups:
   test        cmocka, jansson, libcurl and libmicrohttpd for the webhook example, clang with its tools, and what the
               tests call
   plot        gnuplot, for the plots of bench/run.sh
+  profile     valgrind, for bench/instructions.sh
   fresh-root  debootstrap, for tools/fresh-root.sh
 
 As root it installs; otherwise through `sudo -n`. Where neither works it prints the one line to run and
@@ -58,6 +59,7 @@ test|command:ps|procps
 test|command:jq|jq
 test|command:setpriv|util-linux
 plot|command:gnuplot|gnuplot-nox
+profile|command:valgrind|valgrind
 fresh-root|command:debootstrap|debootstrap
 fresh-root|command:unshare|util-linux
 fresh-root|command:git|git
@@ -79,7 +81,7 @@ while (($# > 0)); do
         usage
         exit 0
         ;;
-    build | server | test | plot | fresh-root) groups+=("$1") ;;
+    build | server | test | plot | profile | fresh-root) groups+=("$1") ;;
     *)
         printf 'deps: unknown group: %s\n' "$1" >&2
         usage >&2
