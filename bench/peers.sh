@@ -63,7 +63,7 @@ peer_run() {
         server_pid[$name]=$!
         server_port[$name]=$port
         if _peer_answers "$name"; then
-            peer_version[$command]=$(LD_LIBRARY_PATH=$libraries "$path" "$version" 2>&1 | sed -n '/./{s, - http.*,,p;q}') || true
+            peer_version[$command]=$(LD_LIBRARY_PATH=$libraries "$path" "$version" 2>&1 | sed -n '/./{s, - http.*,,;p;q}') || true
             return 0
         fi
         wait "${server_pid[$name]}" 2>/dev/null || true

@@ -126,8 +126,6 @@ static json_t *json_of(stats s) {
                      "rounds", (json_int_t)s.count);
 }
 
-/* The targets. */
-
 static char *trim(char *text) {
     while (*text == ' ') {
         text++;
@@ -138,6 +136,24 @@ static char *trim(char *text) {
     }
     return text;
 }
+
+/* "median (least to most)", with three digits or whole numbers. */
+typedef struct figure {
+    char text[96];
+} figure;
+
+static figure figure_of(stats s) {
+    const double values[] = {s.median, s.least, s.most};
+    char parts[3][24];
+    figure out;
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(parts[i], sizeof(parts[i]), values[i] >= 1000 ? "%.0f" : "%.3g", values[i]);
+    }
+    (void)snprintf(out.text, sizeof(out.text), "%9s (%s to %s)", parts[0], parts[1], parts[2]);
+    return out;
+}
+
+/* The targets. */
 
 static const char *verdict_of(const char *goal, double median) {
     if (goal[0] == '-') {
@@ -156,11 +172,12 @@ static const char *reason_of(json_t *cells, const char *text) {
     return reason;
 }
 
-/* A line of the table for the docs; the figure has three digits, as the printed one. */
+/* A line of the table for the docs. */
 static void write_row(FILE *table, char **fields, const stats *s, const char *verdict) {
     (void)fprintf(table, "| %s | %s | ", fields[0], fields[3][0] == '-' ? "" : fields[3]);
     if (s != NULL) {
-        (void)fprintf(table, "%.3g (%.3g to %.3g) | %s |\n", s->median, s->least, s->most, verdict);
+        figure shown = figure_of(*s);
+        (void)fprintf(table, "%s | %s |\n", trim(shown.text), verdict);
     } else {
         (void)fprintf(table, "unmeasured | %s |\n", verdict);
     }
@@ -182,8 +199,7 @@ static json_t *report_target(FILE *table, json_t *cells, char **fields) {
                          reason);
     }
     const char *verdict = verdict_of(fields[3], s.median);
-    (void)printf("%-76s %8s %9.3g (%.3g to %.3g) %s\n", fields[0], fields[3], s.median, s.least,
-                 s.most, verdict);
+    (void)printf("%-76s %8s %s %s\n", fields[0], fields[3], figure_of(s).text, verdict);
     write_row(table, fields, &s, verdict);
     return json_pack("{s:s, s:s, s:s, s:o}", "what", fields[0], "goal", fields[3], "verdict",
                      verdict, "figure", json_of(s));
@@ -238,8 +254,7 @@ static json_t *report_cells(json_t *cells) {
         (void)json_object_del(summary, "metrics");
         json_object_foreach(json_object_get(cell, "metrics"), metric, values) {
             stats s = ratio_of(values, NULL);
-            (void)printf("%-44s %-22s %9.4g (%.4g to %.4g) of %zu\n", name, metric, s.median,
-                         s.least, s.most, s.count);
+            (void)printf("%-44s %-22s %s of %zu\n", name, metric, figure_of(s).text, s.count);
             (void)json_object_set_new(member(summary, "metrics"), metric, json_of(s));
         }
         (void)json_object_set_new(out, name, summary);
