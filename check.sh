@@ -23,7 +23,7 @@ Configurations:
   --list        build, list the tests and run none
   -R PATTERN    run the tests whose names match (a ctest pattern)
 
-The random tests take longer runs from EMQ_DIFF_STEPS and EMQ_FUZZ_CALLS (docs/testing.md).
+The random tests take longer runs from EMQ_DIFF_STEPS, EMQ_FUZZ_CALLS and EMQ_FUZZ_SECONDS (docs/testing.md).
 
 Build trees are below ${EMQ_BUILD_DIR:-build}. Exit status: 0 all passed; 1 something could not be
 built; 2 wrong use, or packages are missing and can't be installed; 8 a test failed (ctest's own).

@@ -268,7 +268,7 @@ prepare() {
         tail -n 30 "$work/build.log" >&2
         fail "the build failed"
     }
-    bin=$build/examples
+    bin=$build/examples/quickstart
     module=$build/module/emq.so
 }
 
@@ -282,7 +282,7 @@ build_all() {
         -DCMAKE_BUILD_TYPE=RelWithDebInfo -DEMQ_BUILD_TESTS=OFF \
         -DVALKEYMODULE_INCLUDE_DIR="${facts[include]}" >"$work/build.log" 2>&1 &&
         step kill flock "$build/.lock" cmake --build "$build" -j "$(nproc)" \
-            --target emq_module example_producer example_worker example_counts \
+            --target emq_module quickstart_producer quickstart_worker quickstart_counts \
             >>"$work/build.log" 2>&1
 }
 
@@ -310,13 +310,13 @@ start_producer() {
         options+=(--list)
         input=$work/list
     fi
-    "$bin/example_producer" "${options[@]}" "${excluded[@]}" -- "$folder" \
+    "$bin/quickstart_producer" "${options[@]}" "${excluded[@]}" -- "$folder" \
         <"$input" >"$work/out/producer.report" 2>"$work/out/producer.log" &
     role[$!]=producer
 }
 
 start_worker() { # start_worker NUMBER
-    "$bin/example_worker" --socket "${facts[socket]}" --queue "$queue" \
+    "$bin/quickstart_worker" --socket "${facts[socket]}" --queue "$queue" \
         --part "$work/out/$1.part" --failures "$work/out/$1.failed" \
         --finished "$work/out/finished" -- "$folder" \
         </dev/null >"$work/out/$1.report" 2>"$work/out/$1.log" &
@@ -325,7 +325,7 @@ start_worker() { # start_worker NUMBER
 
 # pending=, active= and completed= into facts
 read_counts() {
-    "$bin/example_counts" --socket "${facts[socket]}" --queue "$queue" --patience 0 \
+    "$bin/quickstart_counts" --socket "${facts[socket]}" --queue "$queue" --patience 0 \
         >"$work/counts" 2>"$work/counts.log" &
     wait "$!" || return 1
     read_facts "$work/counts"
@@ -509,7 +509,7 @@ report() {
         tail -n 5 "${facts[log]}" >&2 || true
         fail "the server no longer answers, or the disk of $work is full"
     }
-    step kill "$repository/examples/merge.sh" "$work/out"
+    step kill "$repository/examples/quickstart/merge.sh" "$work/out"
     local found=${facts[files]:-0} lines failures
     lines=$(wc -l <"$work/out/manifest")
     failures=$(wc -l <"$work/out/failures")

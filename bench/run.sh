@@ -1,42 +1,58 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The benchmark: what a job costs the server, native verbs beside the reference scripts, on one server
-# in one run. Prints ratios of server CPU time; absolute figures are this machine's and say little.
+# The benchmark: prepares everything, runs the contenders on this machine in one run, rounds
+# interleaved, and reports medians with their ranges, as ratios. docs/performance.md tells the method.
 set -euo pipefail
 
 usage() {
     cat <<'TEXT'
-Usage: bench/run.sh [--jobs N] [--rounds N] [--pending N] [--module FILE] [--help]
+Usage: bench/run.sh [--full | --quick] [--minutes N] [--rounds N] [--only PATTERN] [--build DIR]
+                    [--out DIR] [--plan] [--help]
 
-Runs enqueue, claim and complete of N jobs (default 200000, 100-byte payload) through the native verbs
-and through the reference Lua scripts, rounds interleaved (default 5), 20 connections 32 deep, AOF off.
-Prints the median and the range of: user + system time of the server process per job, and the ratio
-native / script. Every round checks that each job was completed once.
+Builds the driver and the module, starts private servers, and measures what bench/targets.txt asks for,
+in as many rounds as fit into the time. Every run checks that each job was delivered once and completed
+once. Prints the report; writes into the folder DIR:
 
-  --jobs N       jobs of a round, 1000 to 5000000
-  --rounds N     rounds, 1 to 100
-  --pending N    jobs that wait behind those of a round the whole time, up to 5000000 (default none); run it
-                 with 1000 and with 1000000 to see what the depth of a queue costs
-  --module FILE  the built module (default: that of ./check.sh or of the README's build)
+  results.jsonl  one line for each run of a cell, as it was measured
+  report.json    medians, ranges, ratios, and the machine
+  report.txt     what was printed
+  *.svg          the plots, where gnuplot is found or can be installed
+
+  --full         the whole matrix, without a limit of time; a second call goes on where the first was ended
+  --quick        few jobs, one round, in seconds: that everything works; the figures say nothing
+  --minutes N    no round is begun that would end later than N minutes after the first (default 13)
+  --rounds N     at most so many rounds (default 9)
+  --only PATTERN the cells whose names match, a pattern as of bash's [[ == ]]; a cell is called
+                 what/contender/…
+  --build DIR    a build tree with EMQ_BUILD_BENCH=ON and the module (default: builds build/bench)
+  --out DIR      default build/bench-out, with --full build/bench-full
+  --plan         prints the cells and ends
+
+Servers listen on 127.0.0.1 and in private folders only, and are ended at the end. Peers are fetched into
+${XDG_CACHE_HOME:-~/.cache}/emq and not installed; one that can't be had is reported with its reason.
+
+Exit status: 0 measured, whatever the figures; 1 a run failed or lost a job; 2 wrong use.
 TEXT
 }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-jobs=200000
-rounds=5
-pending=0
-module=
-for built in "$root/build/gcc/module/emq.so" "$root/build/release/module/emq.so"; do
-    [[ -n $module || ! -f $built ]] || module=$built
-done
+mode=default
+minutes=13
+rounds=9
+only='*'
+build=
+out=
+plan_only=
+
+say() { printf 'bench: %s\n' "$1" >&2; }
 
 fail() {
-    printf 'bench: %s\n' "$1" >&2
+    say "$1"
     exit "${2:-1}"
 }
 
-number() { # number NAME VALUE MIN MAX
-    [[ $2 =~ ^[1-9][0-9]{0,8}$ ]] && (($2 >= $3 && $2 <= $4)) || fail "$1 takes a number from $3 to $4" 2
+number() { # number NAME VALUE MAX
+    [[ $2 =~ ^[1-9][0-9]{0,5}$ && $2 -le $3 ]] || fail "$1 takes a number from 1 to $3" 2
 }
 
 while (($# > 0)); do
@@ -45,133 +61,154 @@ while (($# > 0)); do
         usage
         exit 0
         ;;
-    --jobs | --rounds | --pending | --module)
+    --full) mode=full minutes=100000 ;;
+    --quick) mode=quick rounds=1 ;;
+    --plan) plan_only=yes ;;
+    --minutes | --rounds | --only | --build | --out)
         (($# > 1)) || fail "$1 needs a value" 2
         case $1 in
-        --jobs) number "$1" "$2" 1000 5000000 && jobs=$2 ;;
-        --rounds) number "$1" "$2" 1 100 && rounds=$2 ;;
-        --pending) number "$1" "$2" 1 5000000 && pending=$2 ;;
-        --module) module=$2 ;;
+        --minutes) number "$1" "$2" 100000 && minutes=$2 ;;
+        --rounds) number "$1" "$2" 999 && rounds=$2 ;;
+        --only) only=$2 ;;
+        --build) build=$2 ;;
+        --out) out=$2 ;;
         esac
-        shift 2
+        shift
         ;;
     *)
         usage >&2
         exit 2
         ;;
     esac
-done
-[[ -f $module ]] || fail "no module${module:+ at $module}: build it (README.md), or give --module FILE"
-
-server_bin=$("$root/tools/get-valkey.sh" --print server)
-cli_bin=$("$root/tools/get-valkey.sh" --print cli)
-bench_bin=$(dirname "$server_bin")/valkey-benchmark
-[[ -x $bench_bin ]] || fail "no valkey-benchmark beside $server_bin"
-
-dir=
-stop_server() {
-    if [[ -n $dir ]]; then
-        "$root/tools/server.sh" stop "$dir" >/dev/null || true
-        dir=
-    fi
-}
-trap stop_server EXIT
-trap 'exit 130' INT TERM
-
-while IFS='=' read -r name value; do
-    case $name in
-    dir) dir=$value ;;
-    socket) socket=$value ;;
-    pid) pid=$value ;;
-    esac
-done < <("$root/tools/server.sh" start --module "$module" --conf 'appendonly no' --conf 'save ""')
-[[ -n $dir ]] || fail "the server did not start"
-
-cli() { "$cli_bin" -s "$socket" "$@"; }
-
-ticks() { # user + system time of the server, in clock ticks
-    local fields
-    fields=$(sed 's/.*) //' "/proc/$pid/stat")
-    # shellcheck disable=SC2086
-    set -- $fields
-    echo $((${12} + ${13}))
-}
-
-queue='emq:{bench}:'
-id='JOB__rand_1st__'
-payload=$(printf 'x%.0s' {1..100})
-for verb in enqueue claim complete; do
-    declare "sha_$verb=$(cli SCRIPT LOAD "$(cat "$root/tests/diff/reference/$verb.lua")")"
+    shift
 done
 
-run() { # run COMMAND...: $jobs of them, prints the server's ticks
-    local before after
-    before=$(ticks)
-    "$bench_bin" -s "$socket" -n "$jobs" -r "$jobs" --sequential -c 20 -P 32 -q "$@" >/dev/null
-    after=$(ticks)
-    echo $((after - before))
-}
+# shellcheck source=bench/servers.sh
+. "$root/bench/servers.sh"
+# shellcheck source=bench/peers.sh
+. "$root/bench/peers.sh"
+# shellcheck source=bench/cells.sh
+. "$root/bench/cells.sh"
+plan_cells
 
-tail_enqueue=(2 "${queue}job:$id" "${queue}pending" "$id" "$payload")
-tail_claim=(3 "${queue}pending" "${queue}active" "$queue" 3600000)
-tail_complete=(3 "${queue}active" "${queue}job:$id" "$queue" "$id" 1)
-
-# Their ids come after those of a round in byte order: a claim never takes one.
-behind='JOBz__rand_1st__'
-if ((pending > 0)); then
-    "$bench_bin" -s "$socket" -n "$pending" -r "$pending" --sequential -c 20 -P 32 -q EMQ.ENQUEUE 2 \
-        "${queue}job:$behind" "${queue}pending" "$behind" "$payload" >/dev/null
+if [[ -n $plan_only ]]; then
+    printf '%s\n' "${names[@]}"
+    exit 0
 fi
+((${#names[@]} > 0)) || fail "no cell's name matches $only" 2
 
-results=$dir/results
-lifecycle() { # lifecycle SIDE: one line per verb
-    local side=$1 verb
-    for verb in enqueue claim complete; do
-        local -n tail=tail_$verb
-        local -n sha=sha_$verb
-        if [[ $side == native ]]; then
-            echo "$verb $side $(run "EMQ.${verb^^}" "${tail[@]}")" >>"$results"
-        else
-            echo "$verb $side $(run EVALSHA "$sha" "${tail[@]}")" >>"$results"
-        fi
-    done
-    local completed left
-    completed=$(cli HGET "${queue}metrics:completed" count)
-    left=$(($(cli ZCARD "${queue}pending") + $(cli EXISTS "${queue}active")))
-    [[ $completed == "$jobs" && $left == "$pending" ]] ||
-        fail "$side: $completed of $jobs jobs completed, $left of $pending left"
-    cli DEL "${queue}metrics:completed" >/dev/null
+# The driver and the module.
+if [[ -z $build ]]; then
+    build=$root/build/bench
+    "$root/tools/deps.sh" build server
+    say "building into $build"
+    mkdir -p "$build"
+    cmake -S "$root" -B "$build" -DEMQ_BUILD_BENCH=ON -DEMQ_BUILD_EXAMPLES=OFF -DCMAKE_BUILD_TYPE=Release \
+        -DVALKEYMODULE_INCLUDE_DIR="$("$root/tools/get-valkey.sh" --print include)" >"$build/log" 2>&1 &&
+        cmake --build "$build" -j "$(nproc)" >>"$build/log" 2>&1 || {
+        tail -n 20 "$build/log" >&2
+        fail 'the build failed'
+    }
+fi
+driver=$build/bench/emq_bench
+module=$build/module/emq.so
+[[ -x $driver && -f $module ]] || fail "no driver or no module in $build"
+
+default_out=$root/build/bench-out
+[[ $mode != full ]] || default_out=$root/build/bench-full
+out=${out:-$default_out}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+results=$out/results.jsonl
+
+facts() {
+    printf 'commit=%s\n' "$(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)"
+    printf 'cpu=%s\n' "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"
+    printf 'cores=%s\n' "$(nproc)"
+    printf 'kernel=%s\n' "$(uname -sr)"
+    printf 'server=%s\n' "$("$("$root/tools/get-valkey.sh" --print server)" --version | sed 's/ sha=.*//')"
+    printf 'libraries=hiredis %s, libuv %s\n' "$(pkg-config --modversion hiredis)" "$(pkg-config --modversion libuv)"
+    local type
+    type=$(sed -n 's/^CMAKE_BUILD_TYPE:[A-Z]*=//p' "$build/CMakeCache.txt")
+    printf 'build=%s\n' "${type:-RelWithDebInfo}, $(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")"
+    printf 'payload=100 bytes, unless the cell says otherwise\n'
 }
 
-printf 'bench: %s, %s cores, %s, %s jobs, %s rounds, %s pending behind them, 20 connections 32 deep, AOF off\n' \
-    "$("$server_bin" --version | sed 's/ sha=.*//')" "$(nproc)" \
-    "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" "$jobs" "$rounds" "$pending" >&2
-for ((round = 1; round <= rounds; round++)); do
-    printf 'bench: round %d of %d\n' "$round" "$rounds" >&2
-    lifecycle native
-    lifecycle script
-done
+facts >"$out/facts.new"
+if [[ $mode == full && -f $results ]]; then
+    cmp -s "$out/facts.new" "$out/facts" ||
+        fail "$out was measured on another machine or commit: give another --out, or remove it" 2
+    say "going on with $(wc -l <"$results") runs in $results"
+else
+    : >"$results"
+fi
+mv "$out/facts.new" "$out/facts"
 
-awk -v jobs="$jobs" -v tick="$(getconf CLK_TCK)" '
-    function sorted(list, n,    i, j, t) {
-        for (i = 2; i <= n; i++)
-            for (j = i; j > 1 && list[j] < list[j - 1]; j--) {
-                t = list[j]; list[j] = list[j - 1]; list[j - 1] = t
-            }
-    }
-    { n[$1, $2]++; cost[$1, $2, n[$1, $2]] = $3 * 1e6 / tick / jobs; seen[$1] = 1 }
-    END {
-        printf "%-9s %28s %28s %26s\n", "verb", "native us/job", "script us/job", "native / script"
-        split("enqueue claim complete", order, " ")
-        for (v = 1; v <= 3; v++) {
-            verb = order[v]; count = n[verb, "native"]
-            for (i = 1; i <= count; i++) {
-                a[i] = cost[verb, "native", i]; b[i] = cost[verb, "script", i]
-                r[i] = b[i] > 0 ? a[i] / b[i] : 0
-            }
-            sorted(a, count); sorted(b, count); sorted(r, count)
-            m = int((count + 1) / 2)
-            printf "%-9s %12.2f (%5.2f to %5.2f) %12.2f (%5.2f to %5.2f) %10.2f (%4.2f to %4.2f)\n", verb,
-                a[m], a[1], a[count], b[m], b[1], b[count], r[m], r[1], r[count]
-        }
-    }' "$results"
+trap stop_servers EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+unmeasured() { # unmeasured CELL REASON
+    say "$1: unmeasured: $2"
+    local line
+    line=$(printf '{"cell":"%s","round":0,"unmeasured":"%s"}' "$1" "${2//\"/}")
+    grep -qF "$line" "$results" || printf '%s\n' "$line" >>"$results"
+}
+
+run_cell() { # run_cell INDEX ROUND
+    local name=${names[$1]} server=${servers[$1]}
+    if ! start_server "$server"; then
+        unmeasured "$name" "$peer_reason"
+        return 0
+    fi
+    # shellcheck disable=SC2086
+    "${runner[$1]}" "$name" "$2" "$server" ${arguments[$1]} >>"$results" ||
+        fail "$name: the run failed: this benchmark proves nothing"
+}
+
+drive() { # drive CELL ROUND SERVER MEASURE CONTENDER [NAME=VALUE]...
+    local cell=$1 round=$2 server=$3 measure=$4 contender=$5
+    shift 5
+    "$driver" "$measure" "$contender" cell="$cell" round="$round" pid="${server_pid[$server]}" \
+        port="${server_port[$server]}" scripts="$root/tests/diff/reference" "$@"
+}
+
+time_text() { # time_text SECONDS
+    if (($1 < 90)); then echo "$1 s"; else echo "$((($1 + 59) / 60)) min"; fi
+}
+
+say "plan: ${#names[@]} cells, up to $rounds rounds$([[ $mode == full ]] || echo ", $minutes minutes at most")"
+begun=$SECONDS
+longest=0
+for ((round = 1; round <= rounds; round++)); do
+    left=$((begun + minutes * 60 - SECONDS))
+    if ((round > 1 && longest * 11 / 10 > left)); then
+        say "no time for another round: $((round - 1)) of $rounds were run"
+        break
+    fi
+    round_begun=$SECONDS
+    shown=$SECONDS
+    for ((i = 0; i < ${#names[@]}; i++)); do
+        ((round <= most_rounds[i])) || continue
+        ! grep -qF "{\"cell\":\"${names[i]}\",\"round\":$round," "$results" || continue
+        if ((SECONDS - shown >= 15 || i == 0)); then
+            shown=$SECONDS
+            text="round $round of $rounds, cell $((i + 1)) of ${#names[@]}"
+            if ((longest > 0)); then
+                estimate=$((longest * (rounds - round + 1) - (SECONDS - round_begun)))
+                ((estimate <= begun + minutes * 60 - SECONDS)) || estimate=$((begun + minutes * 60 - SECONDS))
+                text+=", $(time_text $((estimate > 0 ? estimate : 1))) left at most"
+            fi
+            say "$text"
+        fi
+        run_cell "$i" "$round"
+    done
+    ((SECONDS - round_begun <= longest)) || longest=$((SECONDS - round_begun))
+done
+stop_servers
+
+"$build/bench/emq_bench_report" "$out" "$root/bench/targets.txt" | tee "$out/report.txt"
+if command -v gnuplot >/dev/null || { [[ $mode != quick ]] && "$root/tools/deps.sh" plot; }; then
+    (cd "$out" && gnuplot "$root/bench/plot.gp") || say 'gnuplot failed: no plots'
+fi
+say "results in $out, after $(time_text $((SECONDS - begun)))"

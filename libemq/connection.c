@@ -5,18 +5,14 @@
 #include <emq/error.h>
 #include <errno.h>
 #include <hiredis/sds.h>
-#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "line.h"
 #include "result.h"
 #include "sigpipe.h"
 #include "tls.h"
-
-/* hiredis counts the bytes of a command in an int. */
-#define REQUEST_MAX ((size_t)INT_MAX / 2)
-#define FRAME_MAX 32 /* bytes that frame one argument, at most */
 
 /* hiredis moves what is left of its buffer after each write, so it is fed slice by slice: a large
  * request given whole would be moved again and again. */
@@ -73,31 +69,33 @@ void emq_connection_close(emq_connection *connection) {
 
 int emq_connection_start_tls(emq_connection *connection, const emq_client_options *options,
                              emq_deadline deadline, emq_text *error) {
-    return emq_tls_start(&connection->ssl, connection->context, options, deadline, error);
+    short wanted = 0;
+    int result = emq_tls_begin(&connection->ssl, connection->context, options, error);
+    if (result == EMQ_OK) {
+        result = emq_tls_step(connection->ssl, &wanted, error);
+    }
+    while (result == EMQ_OK && wanted != 0) {
+        int is_late = emq_deadline_left_ms(deadline) == 0;
+        int events = is_late ? 0 : emq_poll(connection->context->fd, wanted, deadline);
+        if (events == 0) {
+            return emq_text_fail(error, EMQ_ETIMEOUT, "the TLS handshake did not end in time");
+        }
+        if (events < 0) {
+            return emq_text_fail(error, EMQ_ESYSTEM, "poll failed (errno %d)", errno);
+        }
+        result = emq_tls_step(connection->ssl, &wanted, error);
+    }
+    return result;
 }
 
-/* hiredis' read; a TLS library may write in it. */
 static int read_some(const exchange *x) {
-    emq_sigpipe saved;
-    if (x->ssl == NULL) {
-        return redisBufferRead(x->context);
-    }
-    emq_tls_prepare();
-    emq_sigpipe_hold(&saved);
-    int result = REDIS_OK;
-    do {
-        result = redisBufferRead(x->context);
-    } while (result == REDIS_OK && emq_tls_has_pending(x->ssl));
-    emq_sigpipe_release(&saved, 1);
-    return result;
+    return x->ssl == NULL ? redisBufferRead(x->context) : emq_tls_read(x->ssl, x->context);
 }
 
 /* With TLS 1.3 a server refuses a client behind the handshake. EMQ_OK when it did not. */
 static int find_tls_refusal(const exchange *x) {
     const char *alert = x->is_first && x->ssl != NULL ? emq_tls_get_alert(x->ssl) : NULL;
-    return alert == NULL ? EMQ_OK
-                         : emq_text_fail(x->error, EMQ_ETLS,
-                                         "the server refused with a TLS alert: %s", alert);
+    return alert == NULL ? EMQ_OK : emq_text_fail(x->error, EMQ_ETLS, EMQ_TLS_REFUSAL_TEXT, alert);
 }
 
 /* The failure that a server's error stands for which answers no request of ours. */
@@ -218,15 +216,10 @@ static int check_quiet(const exchange *x) {
 }
 
 static int check_size(const emq_line *lines, int count, emq_text *error) {
-    size_t left = REQUEST_MAX;
     for (int i = 0; i < count; i++) {
-        for (int a = 0; a < lines[i].argc; a++) {
-            size_t length = lines[i].argvlen[a];
-            if (length > left || left - length < FRAME_MAX) {
-                return emq_text_fail(error, EMQ_ETOOBIG, "the request is larger than %zu bytes",
-                                     REQUEST_MAX);
-            }
-            left -= length + FRAME_MAX;
+        if (!emq_line_fits(&lines[i])) {
+            return emq_text_fail(error, EMQ_ETOOBIG, "the request is larger than %zu bytes",
+                                 EMQ_REQUEST_MAX);
         }
     }
     return EMQ_OK;
@@ -476,6 +469,7 @@ int emq_connection_receive(emq_connection *connection, redisReply **reply, int *
 int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
                                   emq_deadline deadline, emq_text *error) {
     exchange x = {.context = connection->context,
+                  .ssl = connection->ssl,
                   .ends = batch->ends,
                   .replies = batch->replies,
                   .count = batch->count,

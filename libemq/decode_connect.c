@@ -10,16 +10,31 @@
 #include "result.h"
 #include "verbs.h"
 
+static int is_name(const redisReply *reply, const char *name) {
+    return emq_slice_equal((emq_slice){reply->str, reply->len}, emq_slice_of(name));
+}
+
 static int decode_ok(const redisReply *reply, const char *command, int result_of_refusal,
                      emq_text *error) {
     if (reply != NULL && reply->type == REDIS_REPLY_ERROR) {
         int result = emq_decode_error(reply, error);
         return result == EMQ_ESERVER ? result_of_refusal : result;
     }
-    if (reply == NULL || reply->type != REDIS_REPLY_STATUS || strcmp(reply->str, "OK") != 0) {
+    if (reply == NULL || reply->type != REDIS_REPLY_STATUS || !is_name(reply, "OK")) {
         return emq_decode_surprise(command, "OK", error);
     }
     return EMQ_OK;
+}
+
+/* Also behind a NUL byte. */
+static int contains(const redisReply *reply, const char *word) {
+    size_t length = strlen(word);
+    for (size_t i = 0; i + length <= reply->len; i++) {
+        if (memcmp(reply->str + i, word, length) == 0) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* A server quotes the arguments of a command that it doesn't know, in part: such a text is never
@@ -30,7 +45,7 @@ int emq_decode_auth(const redisReply *reply, const char *password, emq_text *err
         return result;
     }
     if (emq_error_is_unknown_command(reply->str, reply->len) ||
-        (password[0] != '\0' && strstr(reply->str, password) != NULL)) {
+        (password[0] != '\0' && contains(reply, password))) {
         return emq_text_fail_plain(error, result);
     }
     return result;
@@ -120,10 +135,6 @@ typedef struct version_facts {
     const redisReply *major;
     const redisReply *capabilities;
 } version_facts;
-
-static int is_name(const redisReply *reply, const char *name) {
-    return emq_slice_equal((emq_slice){reply->str, reply->len}, emq_slice_of(name));
-}
 
 static int is_text_array(const redisReply *reply) {
     if (reply->type != REDIS_REPLY_ARRAY) {

@@ -212,17 +212,37 @@ static int build(emq_event **out, json_t *object, const char *text, size_t n, em
     return EMQ_OK;
 }
 
+static json_t *load(const char *text, size_t n, json_error_t *json) {
+    return json_loadb(text, n, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, json);
+}
+
+/* jansson takes some failed allocations for wrong syntax. So what it refuses is read once more, if
+ * there is memory, before it is called wrong. */
+static int load_again(json_t **out, const char *text, size_t n, emq_text *error) {
+    json_error_t json;
+    void *memory = emq_malloc(n + 1);
+    if (memory == NULL) {
+        return emq_text_fail_plain(error, EMQ_ENOMEM);
+    }
+    emq_free(memory);
+    *out = load(text, n, &json);
+    if (*out != NULL) {
+        return EMQ_OK;
+    }
+    return json_error_code(&json) == json_error_out_of_memory
+               ? emq_text_fail_plain(error, EMQ_ENOMEM)
+               : fail(error, json.text);
+}
+
 int emq_event_parse(emq_event **out, const char *text, size_t n, emq_text *error) {
     json_error_t json;
     *out = NULL;
-    json_t *object = json_loadb(text, n, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &json);
-    if (object == NULL) {
-        return json_error_code(&json) == json_error_out_of_memory
-                   ? emq_text_fail_plain(error, EMQ_ENOMEM)
-                   : fail(error, json.text);
+    json_t *object = load(text, n, &json);
+    int result = object == NULL ? load_again(&object, text, n, error) : EMQ_OK;
+    if (result == EMQ_OK) {
+        result = build(out, object, text, n, error);
+        json_decref(object);
     }
-    int result = build(out, object, text, n, error);
-    json_decref(object);
     return result;
 }
 

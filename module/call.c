@@ -16,6 +16,8 @@
 #define FOUND_MAX 128
 #define NO_PERMISSION "NOPERM No permissions to access a key"
 #define NO_CHANNEL "NOPERM No permissions to access a channel"
+#define NO_DATABASE "NOPERM No permissions to access database"
+#define KEY_UPDATE (VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE)
 
 int emq_refuse(emq_call *call, const char *text) {
     emq_stats_count_refusal(emq_refusal_classify(text, strlen(text)));
@@ -202,11 +204,35 @@ static int refuse_keys(emq_call *call, ValkeyModuleString *const *keys, int coun
     return refuse_key(call, keys[0]);
 }
 
+/* Asks for a line of the verb; *reason says what is missing. */
+static int is_line_allowed(const emq_call *call, ValkeyModuleString **line, int count,
+                           ValkeyModuleACLLogEntryReason *reason) {
+    *reason = VALKEYMODULE_ACL_LOG_CMD;
+    return emq_the_host.check_permissions(call->user, line, count,
+                                          ValkeyModule_GetSelectedDb(call->ctx),
+                                          reason) == VALKEYMODULE_OK;
+}
+
+/* Asks for the verb with each reached key in turn in the place of its first one. */
+static int is_each_allowed(const emq_call *call, ValkeyModuleString **line,
+                           ValkeyModuleString *const *reached, int count) {
+    ValkeyModuleACLLogEntryReason reason;
+    for (int i = 0; i < count; i++) {
+        line[2] = reached[i];
+        if (!is_line_allowed(call, line, 2 + call->verb->key_count, &reason)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* Asks for the verb with the declared keys and then the reached ones as its keys: one selector must
- * cover them all, as it would have to cover the keys of an EVAL. */
+ * cover them all, as it would have to cover the keys of an EVAL. That line has another key count
+ * than the call: who may run the verb with this first argument alone is asked in its shape. */
 static int is_allowed_with_declared(const emq_call *call, ValkeyModuleString *const *reached,
                                     int count) {
     ValkeyModuleString *line[2 + EMQ_VERB_KEYS_MAX + EMQ_REACH_MAX];
+    ValkeyModuleACLLogEntryReason reason;
     int declared = call->verb->key_count;
     line[0] = call->argv[0];
     line[1] = emq_the_host.small_numbers[declared + count];
@@ -216,9 +242,11 @@ static int is_allowed_with_declared(const emq_call *call, ValkeyModuleString *co
     for (int i = 0; i < count; i++) {
         line[2 + declared + i] = reached[i];
     }
-    return emq_the_host.check_permissions(call->user, line, 2 + declared + count,
-                                          ValkeyModule_GetSelectedDb(call->ctx),
-                                          NULL) == VALKEYMODULE_OK;
+    if (is_line_allowed(call, line, 2 + declared + count, &reason)) {
+        return 1;
+    }
+    line[1] = call->argv[1];
+    return reason == VALKEYMODULE_ACL_LOG_CMD && is_each_allowed(call, line, reached, count);
 }
 
 static int is_allowed(const emq_call *call, ValkeyModuleString *const *keys, int count,
@@ -231,34 +259,42 @@ static int is_allowed(const emq_call *call, ValkeyModuleString *const *keys, int
     return 1;
 }
 
-/* What the server checks before a call, but not before it wakes a blocked client: the right to the
- * verb and to the declared keys, which may have been withdrawn in between. */
-static int check_verb(emq_call *call) {
-    const int update = VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE;
+/* Refuses the verb itself, or the database, in the server's words and with its entry in ACL LOG. */
+static int refuse_verb(emq_call *call, ValkeyModuleACLLogEntryReason reason) {
     char refusal[REFUSAL_MAX];
-    if (call->user != NULL &&
-        (emq_the_host.check_permissions != NULL
-             ? emq_the_host.check_permissions(call->user, call->argv, call->argc,
-                                              ValkeyModule_GetSelectedDb(call->ctx), NULL)
-             : ValkeyModule_ACLCheckCommandPermissions(call->user, call->argv, call->argc)) ==
-            VALKEYMODULE_OK) {
-        return 1;
-    }
-    for (int i = 0; i < call->verb->key_count; i++) {
-        if (call->user == NULL || ValkeyModule_ACLCheckKeyPermissions(call->user, call->argv[2 + i],
-                                                                      update) != VALKEYMODULE_OK) {
-            return refuse_key(call, call->argv[2 + i]);
-        }
-    }
     /* by its own name, as the server logs it, however the client spelled it */
     ValkeyModuleString *verb =
         ValkeyModule_CreateString(call->ctx, call->verb->name, strlen(call->verb->name));
-    (void)ValkeyModule_ACLAddLogEntryByUserName(call->ctx, call->user_name, verb,
-                                                VALKEYMODULE_ACL_LOG_CMD);
+    (void)ValkeyModule_ACLAddLogEntryByUserName(call->ctx, call->user_name, verb, reason);
+    if (reason != VALKEYMODULE_ACL_LOG_CMD) {
+        return emq_refuse(call, NO_DATABASE);
+    }
     (void)snprintf(refusal, sizeof(refusal),
                    "NOPERM User %.128s has no permissions to run the '%s' command",
                    emq_text(call->user_name).data, call->verb->name);
     return emq_refuse(call, refusal);
+}
+
+/* What the server checks before a call, but not before it wakes a blocked client: the right to the
+ * verb and to the declared keys, which may have been withdrawn in between. */
+static int check_verb(emq_call *call) {
+    ValkeyModuleACLLogEntryReason reason = VALKEYMODULE_ACL_LOG_CMD;
+    if (call->user != NULL && (emq_the_host.check_permissions != NULL
+                                   ? is_line_allowed(call, call->argv, call->argc, &reason)
+                                   : ValkeyModule_ACLCheckCommandPermissions(
+                                         call->user, call->argv, call->argc) == VALKEYMODULE_OK)) {
+        return 1;
+    }
+    for (int i = 0; i < call->verb->key_count; i++) {
+        if (call->user == NULL ||
+            ValkeyModule_ACLCheckKeyPermissions(call->user, call->argv[2 + i], KEY_UPDATE) !=
+                VALKEYMODULE_OK) {
+            return refuse_key(call, call->argv[2 + i]);
+        }
+    }
+    /* each by some selector, but all by none */
+    return reason == VALKEYMODULE_ACL_LOG_KEY ? refuse_key(call, call->argv[2])
+                                              : refuse_verb(call, reason);
 }
 
 static ValkeyModuleString *build_key(const emq_call *call, const emq_reach_key *key) {
@@ -268,14 +304,10 @@ static ValkeyModuleString *build_key(const emq_call *call, const emq_reach_key *
     return ValkeyModule_CreateString(call->ctx, name, length);
 }
 
-ValkeyModuleString *emq_queue_key(const emq_call *call, emq_key_kind kind) {
-    const emq_reach_key key = {.kind = kind};
-    return build_key(call, &key);
-}
-
-int emq_may_read(emq_call *call, emq_key_kind kind) {
+int emq_may_read(emq_call *call, emq_ref *out, emq_key_kind kind) {
+    *out = (emq_ref){build_key(call, &(emq_reach_key){.kind = kind}), kind};
     return call->user != NULL &&
-           ValkeyModule_ACLCheckKeyPermissions(call->user, emq_queue_key(call, kind),
+           ValkeyModule_ACLCheckKeyPermissions(call->user, out->name,
                                                VALKEYMODULE_CMD_KEY_ACCESS) == VALKEYMODULE_OK;
 }
 
@@ -294,7 +326,6 @@ int emq_reach_channel(emq_call *call, ValkeyModuleString **out) {
 }
 
 int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count) {
-    const int update = VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE;
     ValkeyModuleString *written[EMQ_REACH_MAX];
     int written_count = 0;
     for (int i = 0; i < count; i++) {
@@ -311,8 +342,8 @@ int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count
     int allowed =
         call->user != NULL && (emq_the_host.check_permissions != NULL
                                    ? is_allowed_with_declared(call, written, written_count)
-                                   : is_allowed(call, written, written_count, update));
-    return allowed || refuse_keys(call, written, written_count, update);
+                                   : is_allowed(call, written, written_count, KEY_UPDATE));
+    return allowed || refuse_keys(call, written, written_count, KEY_UPDATE);
 }
 
 /* Refuses with the text for a fence of another wire. */

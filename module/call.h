@@ -113,12 +113,9 @@ typedef struct emq_reach_key {
     int read_only;
 } emq_reach_key;
 
-/* Tells whether the caller may read the queue's key of a kind, which has no name in it; refuses
- * nothing and logs nothing. */
-int emq_may_read(emq_call *call, emq_key_kind kind);
-
-/* The name of the queue's key of a kind, which has no name in it. It gives no right to touch it. */
-ValkeyModuleString *emq_queue_key(const emq_call *call, emq_key_kind kind);
+/* The queue's key of a kind, which has no name in it, to be read only. Returns 0 when the caller
+ * may not; refuses nothing and logs nothing. */
+int emq_may_read(emq_call *call, emq_ref *out, emq_key_kind kind);
 
 /* The checked accessor: builds 1 to EMQ_REACH_MAX keys and checks the caller's rights on them;
  * refuses with NOPERM and an entry in ACL LOG. Every id must be a valid name (emq_name_valid). */

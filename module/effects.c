@@ -3,10 +3,10 @@
 #include "effects.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stddef.h>
 
 #include "bits.h"
+#include "read.h"
 #include "wait.h"
 
 #define DEL_INLINE 4
@@ -94,15 +94,12 @@ void emq_effect_hdel(emq_writes *writes, emq_ref ref, ValkeyModuleString **field
               "HDEL");
 }
 
-static int is_below_all(const emq_writes *writes, ValkeyModuleKey *key, double score) {
-    double lowest = INFINITY;
-    if (ValkeyModule_KeyType(key) == VALKEYMODULE_KEYTYPE_ZSET) {
-        (void)ValkeyModule_ZsetFirstInScoreRange(key, -INFINITY, INFINITY, 0, 0);
-        ValkeyModuleString *member = ValkeyModule_ZsetRangeCurrentElement(key, &lowest);
-        ValkeyModule_ZsetRangeStop(key);
-        ValkeyModule_FreeString(writes->ctx, member);
-    }
-    return score < lowest;
+void emq_effect_persist(emq_writes *writes, emq_ref ref) {
+    ValkeyModuleKey *key = open_for_write(writes, ref);
+    expect_ok(writes, ValkeyModule_SetExpire(key, VALKEYMODULE_NO_EXPIRE), "PERSIST");
+    ValkeyModule_CloseKey(key);
+    expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "PERSIST", "s", ref.name), "PERSIST");
+    queue_event(writes, VALKEYMODULE_NOTIFY_GENERIC, "persist", ref);
 }
 
 /* What those who wait for work want to know of: members of `pending`, whatever verb adds them, and
@@ -111,7 +108,7 @@ static void note_arrival(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key, 
     if (ref.kind == EMQ_KEY_PENDING) {
         writes->ready = ref.name;
     } else if (ref.kind == EMQ_KEY_SCHEDULE && emq_wait_has_readers(writes->ctx, ref.name) &&
-               is_below_all(writes, key, score)) {
+               score < emq_zset_lowest_of(writes->ctx, key)) {
         writes->due = ref.name;
     }
 }

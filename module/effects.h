@@ -25,6 +25,9 @@ void emq_effect_hset(emq_writes *writes, emq_ref ref, const emq_field *fields, i
 /* HDEL key field …, 1 to EMQ_FIELDS_MAX fields, which are all there */
 void emq_effect_hdel(emq_writes *writes, emq_ref ref, ValkeyModuleString **fields, int count);
 
+/* PERSIST key, which has a time to live */
+void emq_effect_persist(emq_writes *writes, emq_ref ref);
+
 /* ZADD key score member */
 void emq_effect_zadd(emq_writes *writes, emq_ref ref, int64_t score, ValkeyModuleString *member);
 

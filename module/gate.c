@@ -17,6 +17,9 @@ const char *const emq_gate_apis[] = {
     "BlockClientOnKeys",
     "CachedMicroseconds",
     "Call",
+    "CallReplyArrayElement",
+    "CallReplyInteger",
+    "CallReplyStringPtr",
     "CloseKey",
     "CreateCommand",
     "CreateDict",
@@ -38,6 +41,7 @@ const char *const emq_gate_apis[] = {
     "GetCommand",
     "GetContextFlags",
     "GetCurrentUserName",
+    "GetExpire",
     "GetModuleUserFromUserName",
     "GetSelectedDb",
     "GetServerInfo",
@@ -66,6 +70,7 @@ const char *const emq_gate_apis[] = {
     "SetCommandACLCategories",
     "SetCommandInfo",
     "SetDisconnectCallback",
+    "SetExpire",
     "SetModuleOptions",
     "SignalKeyAsReady",
     "StreamAdd",
@@ -85,7 +90,7 @@ const char *const emq_gate_apis[] = {
     NULL,
 };
 
-const char *const emq_gate_commands[] = {"DEL",    "HDEL", "HSET", "PUBLISH", "SET",
+const char *const emq_gate_commands[] = {"DEL",    "HDEL", "HSET", "PERSIST", "PUBLISH", "SET",
                                          "SETBIT", "XADD", "ZADD", "ZREM",    NULL};
 
 static const char *find_missing(const char *const *names, int (*has)(void *, const char *),

@@ -4,20 +4,36 @@
 #include "handlers.h"
 #include "read.h"
 
+/* Writes what makes the pause hold until it is ended. */
+static void pause(emq_writes *writes, emq_ref meta, int key_expires, ValkeyModuleString *value) {
+    if (key_expires) {
+        emq_effect_persist(writes, meta);
+    }
+    if (value != NULL) {
+        const emq_field flag = {emq_the_host.strings.paused, value};
+        emq_effect_hset(writes, meta, &flag, 1);
+    }
+}
+
+/* A flag with a time to live, its own or the key's, would end by itself: that time goes. */
 void emq_handle_pause(emq_call *call) {
     const emq_strings *strings = &emq_the_host.strings;
     emq_ref meta = emq_declared(call, 0);
-    int paused = 0;
-    if (!emq_hash_has(call, meta, strings->paused, &paused)) {
+    ValkeyModuleString *flag = NULL;
+    if (!emq_hash_field(call, meta, strings->paused, &flag)) {
         return;
     }
-    if (!paused) {
+    int key_expires = emq_expires(call, meta);
+    ValkeyModuleString *value = flag == NULL ? strings->one : NULL;
+    if (flag != NULL && emq_field_expires(call, meta, strings->paused)) {
+        value = flag; /* written again, it stays */
+    }
+    if (key_expires || value != NULL) {
         emq_writes *writes = emq_begin_writes(call);
         if (writes == NULL) {
             return;
         }
-        const emq_field flag = {strings->paused, strings->one};
-        emq_effect_hset(writes, meta, &flag, 1);
+        pause(writes, meta, key_expires, value);
     }
     emq_reply_integer(call, 1);
 }

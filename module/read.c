@@ -108,6 +108,22 @@ int emq_exists(emq_call *call, emq_ref ref) {
     return 1;
 }
 
+int emq_expires(emq_call *call, emq_ref ref) {
+    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
+    int expires = key != NULL && ValkeyModule_GetExpire(key) != VALKEYMODULE_NO_EXPIRE;
+    ValkeyModule_CloseKey(key);
+    return expires;
+}
+
+/* The key API does not tell; a host whose fields can't have one lacks the command. */
+int emq_field_expires(emq_call *call, emq_ref ref, ValkeyModuleString *field) {
+    ValkeyModuleCallReply *reply =
+        ValkeyModule_Call(call->ctx, "HPTTL", "sccs", ref.name, "FIELDS", "1", field);
+    ValkeyModuleCallReply *left =
+        reply == NULL ? NULL : ValkeyModule_CallReplyArrayElement(reply, 0);
+    return left != NULL && ValkeyModule_CallReplyInteger(left) >= 0;
+}
+
 int emq_check_type(emq_call *call, emq_ref ref, int type) {
     ValkeyModuleKey *key = NULL;
     emq_presence presence = open_typed(call, ref, type, &key);
@@ -187,6 +203,24 @@ int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out) {
     }
     *out = number + 1;
     return presence != EMQ_PRESENCE_REFUSED;
+}
+
+double emq_zset_lowest_of(ValkeyModuleCtx *ctx, ValkeyModuleKey *key) {
+    double lowest = INFINITY;
+    if (ValkeyModule_KeyType(key) == VALKEYMODULE_KEYTYPE_ZSET) {
+        (void)ValkeyModule_ZsetFirstInScoreRange(key, -INFINITY, INFINITY, 0, 0);
+        ValkeyModuleString *member = ValkeyModule_ZsetRangeCurrentElement(key, &lowest);
+        ValkeyModule_ZsetRangeStop(key);
+        ValkeyModule_FreeString(ctx, member);
+    }
+    return lowest;
+}
+
+double emq_zset_lowest(emq_call *call, emq_ref ref) {
+    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
+    double lowest = emq_zset_lowest_of(call->ctx, key);
+    ValkeyModule_CloseKey(key);
+    return lowest;
 }
 
 int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *out) {

@@ -47,6 +47,10 @@ int emq_row_is(const emq_row *row, const char *state);
 /* Tells whether a key exists, whatever its type. */
 int emq_exists(emq_call *call, emq_ref ref);
 
+/* Tells whether a key has a time to live, and whether a field of a hash has one of its own. */
+int emq_expires(emq_call *call, emq_ref ref);
+int emq_field_expires(emq_call *call, emq_ref ref, ValkeyModuleString *field);
+
 /* Checks that a key is absent or of this type; refuses with WRONGTYPE otherwise. */
 int emq_check_type(emq_call *call, emq_ref ref, int type);
 
@@ -64,6 +68,12 @@ int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out);
 /* Opens a string; *bytes is good until *key is closed. Both are empty for an absent key. Refuses
  * another type. */
 emq_presence emq_open_string(emq_call *call, emq_ref ref, ValkeyModuleKey **key, emq_slice *bytes);
+
+/* The lowest score of a sorted set that is open; INFINITY when there is none. */
+double emq_zset_lowest_of(ValkeyModuleCtx *ctx, ValkeyModuleKey *key);
+
+/* The same of one that is not; INFINITY also for another type, which is not refused. */
+double emq_zset_lowest(emq_call *call, emq_ref ref);
 
 /* Tells whether a sorted set has a member; *out is 0 for an absent key. Refuses another type. */
 int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *out);

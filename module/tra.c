@@ -1,108 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TRA: the module's own metadata (TRA.INFO, TRA.COMMANDS) and bitmaps (TRA.BITSET, TRA.BITCLEAR,
- * TRA.BITGET, TRA.BITSCAN). Bitmaps are plain strings under any name: they need no fence. */
-#include <emq/version.h>
-#include <string.h>
+/* TRA: bitmaps (TRA.BITSET, TRA.BITCLEAR, TRA.BITGET, TRA.BITSCAN). They are plain strings under
+ * any name, and need no fence. */
 #include <strings.h>
 
 #include "bits.h"
 #include "effects.h"
 #include "handlers.h"
 #include "read.h"
-
-/* ---- metadata ---- */
-
-static void reply_text(ValkeyModuleCtx *ctx, const char *name, const char *value) {
-    (void)ValkeyModule_ReplyWithCString(ctx, name);
-    (void)ValkeyModule_ReplyWithCString(ctx, value);
-}
-
-static void reply_number(ValkeyModuleCtx *ctx, const char *name, long long value) {
-    (void)ValkeyModule_ReplyWithCString(ctx, name);
-    (void)ValkeyModule_ReplyWithLongLong(ctx, value);
-}
-
-static void reply_list(ValkeyModuleCtx *ctx, const char *name, int count) {
-    (void)ValkeyModule_ReplyWithCString(ctx, name);
-    (void)ValkeyModule_ReplyWithArray(ctx, count);
-}
-
-void emq_handle_tra_info(emq_call *call) {
-    ValkeyModuleCtx *ctx = call->ctx;
-    (void)ValkeyModule_ReplyWithMap(ctx, 10);
-    reply_text(ctx, EMQ_FACT_MODULE, EMQ_MODULE_NAME);
-    reply_text(ctx, EMQ_FACT_VERSION, EMQ_VERSION_STRING);
-    reply_text(ctx, EMQ_FACT_WIRE, EMQ_WIRE);
-    reply_number(ctx, EMQ_FACT_EPOCH, EMQ_WIRE_EPOCH);
-    reply_number(ctx, EMQ_FACT_MAJOR, EMQ_VERSION_MAJOR);
-    reply_text(ctx, EMQ_FACT_BUILD, EMQ_BUILD);
-    reply_text(ctx, EMQ_FACT_SERVER, emq_the_host.server_version);
-    (void)ValkeyModule_ReplyWithCString(ctx, EMQ_FACT_RUN_ID);
-    (void)ValkeyModule_ReplyWithString(ctx, emq_the_host.strings.run_id);
-    reply_number(ctx, EMQ_FACT_API, VALKEYMODULE_APIVER_1);
-    reply_number(ctx, EMQ_FACT_COMMANDS, EMQ_VERBS);
-}
-
-/* Words that are separated by single spaces, as a list. */
-static void reply_words(ValkeyModuleCtx *ctx, const char *name, char *words) {
-    int count = words[0] == '\0' ? 0 : 1;
-    for (char *c = words; *c != '\0'; c++) {
-        if (*c == ' ') {
-            *c = '\0';
-            c++;
-            count++;
-        }
-    }
-    reply_list(ctx, name, count);
-    for (const char *word = words; count > 0; count--) {
-        (void)ValkeyModule_ReplyWithCString(ctx, word);
-        word += strlen(word) + 1;
-    }
-}
-
-static void reply_row(ValkeyModuleCtx *ctx, const emq_verb *verb) {
-    char words[EMQ_WORDS_MAX];
-    int tokens = 0;
-    (void)ValkeyModule_ReplyWithMap(ctx, 13);
-    reply_text(ctx, "name", verb->name);
-    reply_text(ctx, "family", emq_verb_family_word(verb));
-    reply_number(ctx, "arity", emq_verb_arity(verb));
-    words[0] = '\0';
-    (void)emq_verb_flag_words(words, sizeof(words), verb);
-    reply_words(ctx, "flags", words);
-    words[0] = '\0';
-    (void)emq_verb_category_words(words, sizeof(words), verb);
-    reply_words(ctx, "categories", words);
-    reply_list(ctx, "keys", verb->key_count);
-    for (int i = 0; i < verb->key_count; i++) {
-        (void)ValkeyModule_ReplyWithCString(ctx, emq_verb_key_pattern(verb, i));
-    }
-    reply_list(ctx, "values", verb->value_count);
-    for (int i = 0; i < verb->value_count; i++) {
-        (void)ValkeyModule_ReplyWithCString(ctx, emq_value_get_facts(verb->values[i])->name);
-    }
-    reply_number(ctx, "least_values", verb->least_values);
-    reply_number(ctx, "repeated", verb->repeated);
-    while (verb->capabilities[tokens] != NULL) {
-        tokens++;
-    }
-    reply_list(ctx, "capabilities", tokens);
-    for (int i = 0; i < tokens; i++) {
-        (void)ValkeyModule_ReplyWithCString(ctx, verb->capabilities[i]);
-    }
-    reply_text(ctx, "summary", verb->summary);
-    reply_text(ctx, "complexity", verb->complexity);
-    reply_text(ctx, "since", verb->since);
-}
-
-void emq_handle_tra_commands(emq_call *call) {
-    (void)ValkeyModule_ReplyWithArray(call->ctx, EMQ_VERBS);
-    for (int symbol = 0; symbol < EMQ_VERBS; symbol++) {
-        reply_row(call->ctx, &emq_verbs[symbol]);
-    }
-}
-
-/* ---- bitmaps ---- */
 
 /* The offsets that a call names; `out` has room for EMQ_BATCH_MAX of them. */
 static int read_offsets(emq_call *call, uint32_t *out, size_t *count) {
@@ -136,13 +40,40 @@ static int find_change(emq_call *call, emq_ref ref, const uint32_t *offsets, siz
     return presence != EMQ_PRESENCE_REFUSED;
 }
 
+/* proto-max-bulk-len, which the key API does not know. It can't be below this, so that most calls
+ * need not ask. */
+#define BULK_LENGTH_LEAST (1024 * 1024)
+static int64_t get_bulk_length(emq_call *call) {
+    int64_t most = INT64_MAX;
+    size_t length = 0;
+    ValkeyModuleCallReply *pair =
+        ValkeyModule_Call(call->ctx, "CONFIG", "cc", "GET", "proto-max-bulk-len");
+    ValkeyModuleCallReply *value =
+        pair == NULL ? NULL : ValkeyModule_CallReplyArrayElement(pair, 1);
+    const char *text = value == NULL ? NULL : ValkeyModule_CallReplyStringPtr(value, &length);
+    if (text != NULL) {
+        (void)emq_decimal_parse(&most, text, length, 0, INT64_MAX);
+    }
+    return most;
+}
+
+/* No string gets longer than the server allows; SETBIT's own words. */
+static int check_length(emq_call *call, const uint32_t *offsets, size_t count) {
+    size_t last = 0;
+    for (size_t i = 0; i < count; i++) {
+        last = emq_bit_byte(offsets[i]) > last ? emq_bit_byte(offsets[i]) : last;
+    }
+    return last < BULK_LENGTH_LEAST || (int64_t)last < get_bulk_length(call) ||
+           emq_refuse(call, "ERR bit offset is not an integer or out of range");
+}
+
 /* Makes the bits so. A call that changes nothing writes nothing, and passes a write pause. */
 static void change_bits(emq_call *call, int bit) {
     emq_ref ref = emq_declared(call, 0);
     uint32_t offsets[EMQ_BATCH_MAX] = {0};
     size_t count = 0;
     int is_change = 0;
-    if (!read_offsets(call, offsets, &count) ||
+    if (!read_offsets(call, offsets, &count) || (bit && !check_length(call, offsets, count)) ||
         !find_change(call, ref, offsets, count, bit, &is_change)) {
         return;
     }

@@ -2,6 +2,7 @@
 /* Waiting for work: blocking, the four callbacks of a blocked client, and the signals. */
 #include "wait.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@ typedef struct waiting_queue {
     size_t count;
     size_t readers; /* those of them who wait for `schedule` as well */
     int is_due;     /* `schedule` has a new earliest time, of which nobody who waits knows yet */
+    size_t name_length;
+    char name[]; /* in `queues` */
 } waiting_queue;
 
 struct emq_waiter {
@@ -19,8 +22,6 @@ struct emq_waiter {
     emq_handler handler;
     int is_reader;
     waiting_queue *queue; /* NULL: it waits no more */
-    size_t name_length;
-    char name[]; /* the queue's, in `queues` */
 };
 
 static ValkeyModuleDict *queues; /* a waiting_queue for each queue that somebody waits for */
@@ -58,14 +59,15 @@ int emq_wait_has_readers(ValkeyModuleCtx *ctx, const ValkeyModuleString *key) {
 }
 
 static void leave(emq_waiter *waiter) {
-    if (waiter->queue == NULL) {
+    waiting_queue *queue = waiter->queue;
+    if (queue == NULL) {
         return;
     }
     waiter_count--;
-    waiter->queue->readers -= waiter->is_reader != 0;
-    if (--waiter->queue->count == 0) {
-        (void)ValkeyModule_DictDelC(queues, waiter->name, waiter->name_length, NULL);
-        ValkeyModule_Free(waiter->queue);
+    queue->readers -= waiter->is_reader != 0;
+    if (--queue->count == 0) {
+        (void)ValkeyModule_DictDelC(queues, queue->name, queue->name_length, NULL);
+        ValkeyModule_Free(queue);
     }
     waiter->queue = NULL;
 }
@@ -109,24 +111,32 @@ static emq_waiter *join(const emq_call *call, int is_reader) {
     size_t length = write_name(name, call->ctx, call->queue);
     waiting_queue *queue = find_queue(name, length);
     if (queue == NULL) {
-        queue = ValkeyModule_Alloc(sizeof(*queue));
-        *queue = (waiting_queue){0};
+        queue = ValkeyModule_Alloc(sizeof(*queue) + length);
+        *queue = (waiting_queue){.name_length = length};
+        memcpy(queue->name, name, length);
         (void)ValkeyModule_DictSetC(queues, name, length, queue);
     } else if (queue->count >= EMQ_WAITERS_MAX) {
         return NULL;
     }
-    emq_waiter *waiter = ValkeyModule_Alloc(sizeof(*waiter) + length);
+    emq_waiter *waiter = ValkeyModule_Alloc(sizeof(*waiter));
     waiter->symbol = (emq_verb_symbol)(call->verb - emq_verbs);
     waiter->handler = call->handler;
     waiter->queue = queue;
     waiter->is_reader = is_reader;
-    waiter->name_length = length;
-    memcpy(waiter->name, name, length);
     queue->count++;
     queue->readers += is_reader != 0;
     queue->is_due = 0; /* who comes now looks at `schedule` itself */
     waiter_count++;
     return waiter;
+}
+
+/* What was scheduled between the caller's look at `schedule` and this call told nobody: no wait
+ * goes beyond the earliest time. Where that has passed already, somebody else may be about to
+ * promote it, or it is not EMQ.PROMOTE's to move: the wait is short then, and not none. */
+static int64_t cut_timeout(emq_call *call, emq_ref schedule, int64_t timeout_ms) {
+    double left = ceil(emq_zset_lowest(call, schedule) - (double)emq_now_ms());
+    double longest = left < EMQ_WAIT_OVERDUE_MS ? EMQ_WAIT_OVERDUE_MS : left;
+    return longest < (double)timeout_ms ? (int64_t)longest : timeout_ms;
 }
 
 /* `schedule` is waited for as well, where the caller may read it: a new earliest time there is news
@@ -138,7 +148,8 @@ static int block(emq_call *call, int64_t timeout_ms) {
     if ((ValkeyModule_GetContextFlags(call->ctx) & never) != 0) {
         return 0;
     }
-    int is_reader = emq_may_read(call, EMQ_KEY_SCHEDULE);
+    emq_ref schedule;
+    int is_reader = emq_may_read(call, &schedule, EMQ_KEY_SCHEDULE);
     emq_waiter *waiter = join(call, is_reader);
     if (waiter == NULL) {
         return 0;
@@ -146,7 +157,8 @@ static int block(emq_call *call, int64_t timeout_ms) {
     ValkeyModuleString *keys[2] = {emq_declared(call, 0).name};
     int key_count = 1;
     if (is_reader) {
-        keys[key_count++] = emq_queue_key(call, EMQ_KEY_SCHEDULE);
+        keys[key_count++] = schedule.name;
+        timeout_ms = cut_timeout(call, schedule, timeout_ms);
     }
     ValkeyModuleBlockedClient *blocked = ValkeyModule_BlockClientOnKeys(
         call->ctx, on_ready, on_timeout, on_free, timeout_ms, keys, key_count, waiter);
@@ -161,10 +173,11 @@ static int block(emq_call *call, int64_t timeout_ms) {
 /* Of those who wait, the first that looks takes the news, and no other. */
 static int take_due(emq_call *call) {
     waiting_queue *queue = call->waiter->queue;
+    emq_ref schedule;
     if (!queue->is_due ||
         emq_slice_equal(emq_text(ValkeyModule_GetBlockedClientReadyKey(call->ctx)),
                         emq_text(emq_declared(call, 0).name)) ||
-        !emq_may_read(call, EMQ_KEY_SCHEDULE)) {
+        !emq_may_read(call, &schedule, EMQ_KEY_SCHEDULE)) {
         return 0;
     }
     queue->is_due = 0;

@@ -13,10 +13,14 @@
  * number. */
 #define EMQ_WAITERS_MAX 512
 
+/* A wait that begins when the earliest time in `schedule` has passed lasts this long at most. */
+#define EMQ_WAIT_OVERDUE_MS 1000
+
 /* A claim found nothing. Blocks its client for at most so many milliseconds on its first declared
- * key; answers the empty array when that is 0, or where blocking is not possible: inside MULTI, a
- * script or another module's call, on a subscribed connection, behind EMQ_WAITERS_MAX others.
- * In a look of a client that is blocked already, it stays blocked. */
+ * key, and until the earliest time in `schedule` at most, where the caller may read that; answers
+ * the empty array when that is 0, or where blocking is not possible: inside MULTI, a script or
+ * another module's call, on a subscribed connection, behind EMQ_WAITERS_MAX others. In a look of a
+ * client that is blocked already, it stays blocked. */
 void emq_wait(emq_call *call, int64_t timeout_ms);
 
 /* Tells whether any claim waits for news of this `schedule`. */

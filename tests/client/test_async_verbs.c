@@ -8,6 +8,7 @@
 #include "async.h"
 #include "command.h"
 #include "loop.h"
+#include "server_fixture.h"
 
 #define ID_A "JOB0KHTOWnGLuC"
 #define ID_B "JOB0NgWEfAEJfs"
@@ -27,7 +28,6 @@ typedef struct answer {
     int members[MEMBERS + 1]; /* and one outside of the batches */
 } answer;
 
-static test_server server;
 static test_loop t; /* on the server */
 static answer last;
 
@@ -97,22 +97,8 @@ static void run_request(const char *file, int line, emq_request *request, int wa
 
 #define EXPECT_SAYS_LAST(part) assert_non_null(strstr(last.out.error, (part)))
 
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
-
-static int open_on_clean_server(void **state) {
-    (void)state;
-    run(server.admin, "FLUSHALL", NULL);
-    run(server.admin, "SET", "{emq}:version", "echomq:6.0.0", NULL);
+static int open_loop(void **state) {
+    (void)clean_server(state);
     emq_client_options options = options_for_server(&server);
     loop_open(&t, &options, NULL);
     return 0;
@@ -227,22 +213,18 @@ static void a_job_is_given_back(void **state) {
     EXPECT_ANSWER(EMQ_EJOBGONE, emq_request_delay(&request, &lease, now));
 }
 
-static void let_lapse(void) {
-    run(server.admin, "ZADD", "emq:{q}:active", "1", ID_A, NULL);
-}
-
 static void lapsed_leases_are_swept(void **state) {
     (void)state;
     EXPECT_ANSWER(EMQ_OK, emq_request_stalled_check(&request, "q", 2, 10));
     assert_non_null(last.recovered);
     assert_int_equal(emq_ids_get_count(last.recovered) + emq_ids_get_count(last.dead), 0);
     (void)make_lease();
-    let_lapse();
+    let_lapse(ID_A);
     EXPECT_ANSWER(EMQ_OK, emq_request_stalled_check(&request, "q", 2, 10));
     assert_int_equal(emq_ids_get_count(last.recovered), 1);
     assert_string_equal(emq_ids_get_text(last.recovered, 0, NULL), ID_A);
     (void)claim();
-    let_lapse();
+    let_lapse(ID_A);
     EXPECT_ANSWER(EMQ_OK, emq_request_stalled_check(&request, "q", 2, 10));
     assert_int_equal(emq_ids_get_count(last.recovered), 0);
     assert_string_equal(emq_ids_get_text(last.dead, 0, NULL), ID_A);
@@ -374,13 +356,6 @@ static void messages_are_published(void **state) {
 }
 
 /* A claim that waits. */
-
-static int a_claim_waits(void *data) {
-    char text[32];
-    (void)data;
-    return strcmp(get_info(text, sizeof(text), server.admin, "emq", "emq_blocked_claims"), "1") ==
-           0;
-}
 
 /* On a client of its own, whose deadlines are shorter than the wait. */
 static void start_waiting(test_loop *own, answer *a) {
@@ -782,7 +757,7 @@ static void a_lease_that_was_not_asked_about_breaks_the_answer(void **state) {
     expect_sent(&own, p, EMQ_VERB_EXTENDS, 1);
 }
 
-#define ON_SERVER(name) cmocka_unit_test_setup_teardown(name, open_on_clean_server, close_loop)
+#define ON_SERVER(name) cmocka_unit_test_setup_teardown(name, open_loop, close_loop)
 #define TEST(name) cmocka_unit_test(name)
 
 int main(void) {

@@ -10,26 +10,12 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "fixture.h"
+#include "server_fixture.h"
 
 #define FENCE "{emq}:version"
 #define WORKER_RULES                                                                               \
     "+@emq -@dangerous ~emq:{q}:* %R~{emq}:version +hello +auth +client|setname +client|setinfo "  \
     "+select +ping +get"
-
-static test_server server;
-
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
 
 static void each_way_to_the_server_opens(void **state) {
     (void)state;
@@ -227,8 +213,7 @@ static void a_loading_server_is_retryable(void **state) {
     EXPECT_RESULT(client, emq_claim(&job, client, "q", 1000), EMQ_EMPTY);
     EXPECT_OPEN(&options, EMQ_OK, NULL);
     emq_client_close(client);
-    run(server.admin, "FLUSHALL", NULL);
-    run(server.admin, "SET", FENCE, "echomq:6.0.0", NULL);
+    (void)clean_server(NULL);
     redisFree(control);
 }
 

@@ -635,6 +635,26 @@ static void no_sentence_repeats_the_password(void **state) {
     }
 }
 
+/* What a decoder makes of bytes with a NUL among them. */
+static int decode_bytes(decoder function, const char *bytes, size_t n, emq_text *error) {
+    redisReply *reply = parse_bytes(bytes, n);
+    assert_non_null(reply);
+    int result = decode(function, reply, error);
+    freeReplyObject(reply);
+    return result;
+}
+
+static void a_nul_hides_nothing(void **state) {
+    static const char refusal[] = "-WRONGPASS \0" PASSWORD " \r\n";
+    static const char ok[] = "+OK\0 and more\r\n";
+    emq_text error;
+    (void)state;
+    assert_int_equal(decode_bytes(decode_auth, refusal, sizeof(refusal) - 1, &error), EMQ_EAUTH);
+    assert_null(strstr(error.bytes, PASSWORD));
+    assert_int_equal(decode_bytes(decode_auth, ok, sizeof(ok) - 1, &error), EMQ_EPROTOCOL);
+    assert_int_equal(decode_bytes(decode_select, ok, sizeof(ok) - 1, &error), EMQ_EPROTOCOL);
+}
+
 static void a_long_fence_is_cut(void **state) {
     char bytes[600];
     emq_text error;
@@ -789,6 +809,7 @@ int main(void) {
         cmocka_unit_test(types_of_resp3_are_refused),
         cmocka_unit_test(the_connect_path),
         cmocka_unit_test(no_sentence_repeats_the_password),
+        cmocka_unit_test(a_nul_hides_nothing),
         cmocka_unit_test(a_long_fence_is_cut),
         cmocka_unit_test(a_long_error_is_cut),
         cmocka_unit_test(raw_replies),

@@ -9,29 +9,7 @@
 
 #include "command.h"
 #include "event.h"
-#include "fixture.h"
-
-static test_server server;
-
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
-
-static int clean(void **state) {
-    (void)state;
-    run(server.admin, "FLUSHALL", NULL);
-    run(server.admin, "EMQ.INSTALL", "1", "{emq}:version", NULL);
-    run(server.admin, "ACL", "LOG", "RESET", NULL);
-    return 0;
-}
+#include "server_fixture.h"
 
 static void expect_events(int line, const emq_events *events, int got, int want) {
     if (got != want || (got < 0) != (emq_events_get_error(events)[0] != '\0')) {
@@ -298,7 +276,7 @@ static void numbers_that_begin_anew_are_told(void **state) {
     emq_events *events = subscribe_to(&options, "q");
     publish("q", "one");
     publish("q", "two");
-    clean(state);
+    clean_server(state);
     publish("q", "one again");
     publish("q", "two again");
     EXPECT_MESSAGE(events, 1, 0, 0);
@@ -685,20 +663,20 @@ static void silence_of_a_server_is_no_loss(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(messages_come_as_they_were_published, clean),
-        cmocka_unit_test_setup(event_and_job_may_be_any_bytes, clean),
-        cmocka_unit_test_setup(a_large_message_comes_whole, clean),
-        cmocka_unit_test_setup(queues_are_apart, clean),
-        cmocka_unit_test_setup(who_comes_later_misses_nothing_that_is_his, clean),
-        cmocka_unit_test_setup(a_killed_connection_leaves_a_gap, clean),
-        cmocka_unit_test_setup(a_loss_before_the_first_message_is_told, clean),
-        cmocka_unit_test_setup(numbers_that_begin_anew_are_told, clean),
-        cmocka_unit_test_setup(a_restarted_server_is_found_again, clean),
-        cmocka_unit_test_setup(a_listener_has_the_listeners_rights, clean),
-        cmocka_unit_test_setup(a_word_less_is_refused, clean),
-        cmocka_unit_test_setup(the_connect_path_refuses, clean),
-        cmocka_unit_test_setup(wrong_arguments_are_refused, clean),
-        cmocka_unit_test_setup(a_child_has_no_part_in_it, clean),
+        cmocka_unit_test_setup(messages_come_as_they_were_published, clean_server),
+        cmocka_unit_test_setup(event_and_job_may_be_any_bytes, clean_server),
+        cmocka_unit_test_setup(a_large_message_comes_whole, clean_server),
+        cmocka_unit_test_setup(queues_are_apart, clean_server),
+        cmocka_unit_test_setup(who_comes_later_misses_nothing_that_is_his, clean_server),
+        cmocka_unit_test_setup(a_killed_connection_leaves_a_gap, clean_server),
+        cmocka_unit_test_setup(a_loss_before_the_first_message_is_told, clean_server),
+        cmocka_unit_test_setup(numbers_that_begin_anew_are_told, clean_server),
+        cmocka_unit_test_setup(a_restarted_server_is_found_again, clean_server),
+        cmocka_unit_test_setup(a_listener_has_the_listeners_rights, clean_server),
+        cmocka_unit_test_setup(a_word_less_is_refused, clean_server),
+        cmocka_unit_test_setup(the_connect_path_refuses, clean_server),
+        cmocka_unit_test_setup(wrong_arguments_are_refused, clean_server),
+        cmocka_unit_test_setup(a_child_has_no_part_in_it, clean_server),
         cmocka_unit_test(messages_right_behind_the_confirmation_count),
         cmocka_unit_test(what_is_no_message_is_dropped),
         cmocka_unit_test(a_peer_that_breaks_the_protocol_is_left),
@@ -707,7 +685,7 @@ int main(void) {
         cmocka_unit_test(floods_are_taken_one_by_one),
         cmocka_unit_test(an_endless_word_holds_nobody_up),
         cmocka_unit_test(silence_is_noticed),
-        cmocka_unit_test_setup(silence_of_a_server_is_no_loss, clean),
+        cmocka_unit_test_setup(silence_of_a_server_is_no_loss, clean_server),
     };
     return RUN_SERVER_TESTS("events", tests, start_server, stop_server);
 }

@@ -5,48 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_fixture.h"
 #include "command.h"
-#include "fixture.h"
 
 #define ID_A "JOB0KHTOWnGLuC"
 #define ID_B "JOB0NgWEfAEJfs"
 #define ROW_A "emq:{q}:job:" ID_A
 
-static test_server server;
-static emq_client *client;
-
 static const emq_id id_a = {ID_A};
 static const emq_when now = {EMQ_IN, 0};
 static const emq_when later = {EMQ_IN, 3600000};
 static const emq_bytes bitmap = {"bits", 4};
-
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
-
-static int open_on_clean_server(void **state) {
-    (void)state;
-    run(server.admin, "FLUSHALL", NULL);
-    run(server.admin, "SET", "{emq}:version", "echomq:6.0.0", NULL);
-    emq_client_options options = options_for_server(&server);
-    client = open_client(&options);
-    return 0;
-}
-
-static int close_client(void **state) {
-    (void)state;
-    emq_client_close(client);
-    client = NULL;
-    return 0;
-}
 
 #define EXPECT_CALL(want, call) EXPECT_RESULT(client, (call), (want))
 #define EXPECT_FIELD(key, field, want)                                                             \
@@ -146,10 +115,6 @@ static void a_job_is_given_back(void **state) {
 }
 
 /* Takes the lease of job A away, as if it had lapsed. */
-static void let_lapse(void) {
-    run(server.admin, "ZADD", "emq:{q}:active", "1", ID_A, NULL);
-}
-
 static void lapsed_leases_are_swept(void **state) {
     emq_ids *recovered = NULL;
     emq_ids *dead = NULL;
@@ -161,14 +126,14 @@ static void lapsed_leases_are_swept(void **state) {
     emq_ids_free(recovered);
     emq_ids_free(dead);
     (void)make_lease();
-    let_lapse();
+    let_lapse(ID_A);
     EXPECT_CALL(EMQ_OK, emq_stalled_check(&recovered, NULL, client, "q", 2, 10));
     assert_int_equal(emq_ids_get_count(recovered), 1);
     assert_string_equal(emq_ids_get_text(recovered, 0, &n), ID_A);
     assert_int_equal(n, EMQ_ID_LEN);
     emq_ids_free(recovered);
     (void)claim();
-    let_lapse();
+    let_lapse(ID_A);
     EXPECT_CALL(EMQ_OK, emq_stalled_check(NULL, &dead, client, "q", 2, 10));
     assert_int_equal(emq_ids_get_count(dead), 1);
     assert_string_equal(emq_ids_get_text(dead, 0, NULL), ID_A);
@@ -247,13 +212,6 @@ static void *wait_for_jobs(void *data) {
     waiting *w = data;
     w->result = emq_claims(&w->jobs, w->client, "q", 60000, 5, w->timeout_ms);
     return NULL;
-}
-
-static int a_claim_waits(void *data) {
-    char text[32];
-    (void)data;
-    return strcmp(get_info(text, sizeof(text), server.admin, "emq", "emq_blocked_claims"), "1") ==
-           0;
 }
 
 /* Starts a claim that waits on a client of its own, and returns when the server has it waiting. */

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_fixture.h"
 #include "command.h"
 #include "cutter.h"
 #include "expect.h"
-#include "fixture.h"
 #include "verbs.h"
 
 #define ID_A "JOB0KHTOWnGLuC"
@@ -38,10 +38,8 @@ static const loss losses[] = {
 
 #define LOSSES (sizeof(losses) / sizeof(losses[0]))
 
-static test_server server;
 static cutter *proxy;
 static emq_client_options options;
-static emq_client *client;
 static emq_pipeline *pipeline;
 static char last_error[512];
 
@@ -56,28 +54,20 @@ static const emq_bytes payload = {"p", 1};
 static const emq_bytes bitmap = {"bits", 4};
 static const uint32_t bit = 7;
 
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
+static int start_both(void **state) {
+    (void)start_server(state);
     proxy = cutter_start(&server);
     return 0;
 }
 
-static int stop_server(void **state) {
-    (void)state;
+static int stop_both(void **state) {
     cutter_stop(proxy);
-    server_stop(&server);
-    return 0;
+    return stop_server(state);
 }
 
-static void clean(void) {
-    run(server.admin, "FLUSHALL", NULL);
-    run(server.admin, "SET", "{emq}:version", "echomq:6.0.0", NULL);
-}
-
-static int open_on_clean_server(void **state) {
-    (void)state;
-    clean();
+/* Through the proxy. */
+static int open_pipeline(void **state) {
+    (void)clean_server(state);
     options = options_for_server(&server);
     options.unix_path = cutter_socket(proxy);
     client = open_client(&options);
@@ -504,7 +494,7 @@ static void cut_call(const walk *w) {
 static void walk_through(const walk *w) {
     int is_done = points[w->point].is_done;
     const char *state = is_done ? w->row->done : w->row->not_done;
-    clean();
+    (void)clean_server(NULL);
     prepare(w->row->verb);
     expect_state(w, "before", w->row->not_done);
     if (w->point == CUT_IDLE) {
@@ -632,10 +622,10 @@ static void every_verb_has_its_expectation(void **state) {
         if (rows[verb] != 1) {
             fail_msg("%s has %d rows in loss.def", emq_verbs[verb].name, rows[verb]);
         }
-        clean();
+        (void)clean_server(NULL);
         prepare((emq_verb_symbol)verb);
         assert_int_equal(call_verb((emq_verb_symbol)verb), EMQ_OK);
-        clean();
+        (void)clean_server(NULL);
         prepare((emq_verb_symbol)verb);
         assert_int_equal(add_verb((emq_verb_symbol)verb) == EMQ_OK,
                          is_pipelined((emq_verb_symbol)verb));
@@ -728,7 +718,7 @@ static void the_documentation_has_the_verbs(void **state) {
 }
 
 int main(void) {
-#define ON_CLEAN_SERVER(test) cmocka_unit_test_setup_teardown(test, open_on_clean_server, close_all)
+#define ON_CLEAN_SERVER(test) cmocka_unit_test_setup_teardown(test, open_pipeline, close_all)
     const struct CMUnitTest tests[] = {
         ON_CLEAN_SERVER(every_verb_has_its_expectation),
         ON_CLEAN_SERVER(each_verb_is_cut_at_each_point),
@@ -739,5 +729,5 @@ int main(void) {
         cmocka_unit_test(the_documentation_has_the_points),
         cmocka_unit_test(the_documentation_has_the_verbs),
     };
-    return RUN_SERVER_TESTS("loss", tests, start_server, stop_server);
+    return RUN_SERVER_TESTS("loss", tests, start_both, stop_both);
 }

@@ -8,24 +8,16 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "fixture.h"
 #include "secret.h"
+#include "server_fixture.h"
 
 #define VARIABLE "EMQ_TEST_PASSWORD"
 
-static test_server server;
 static char file[SERVER_PATH_MAX + 32];
 
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
+static int start_with_file(void **state) {
+    (void)start_server(state);
     (void)snprintf(file, sizeof(file), "%s/password", server.dir);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
     return 0;
 }
 
@@ -186,5 +178,5 @@ int main(void) {
         cmocka_unit_test(a_variable_is_read_when_asked_for),
         cmocka_unit_test(a_url_opens_with_its_password),
     };
-    return RUN_SERVER_TESTS("client.password", tests, start_server, stop_server);
+    return RUN_SERVER_TESTS("client.password", tests, start_with_file, stop_server);
 }

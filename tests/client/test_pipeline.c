@@ -5,36 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_fixture.h"
 #include "command.h"
-#include "fixture.h"
 
 #define ID_A "JOB0KHTOWnGLuC"
 #define ID_B "JOB0NgWEfAEJfs"
 #define LARGE ((size_t)7 * 1024 * 1024)
 
-static test_server server;
-static emq_client *client;
 static emq_pipeline *pipeline;
 
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
-
-static int open_on_clean_server(void **state) {
-    (void)state;
-    run(server.admin, "FLUSHALL", NULL);
-    run(server.admin, "SET", "{emq}:version", "echomq:6.0.0", NULL);
-    emq_client_options options = options_for_server(&server);
-    options.command_timeout_ms = LONG_MS;
-    client = open_client(&options);
+static int open_pipeline(void **state) {
+    (void)open_on_clean_server(state);
     assert_int_equal(emq_pipeline_new(&pipeline, client), EMQ_OK);
     return 0;
 }
@@ -472,7 +453,7 @@ static void fresh_ids_that_are_taken_are_minted_again(void **state) {
     close_on_peer(p);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_on_clean_server, close_all)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_pipeline, close_all)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -12,27 +12,14 @@
 
 #include "client.h"
 #include "command.h"
-#include "fixture.h"
+#include "server_fixture.h"
 
 #define THREADS 64
 #define ROUNDS 10
 #define JOBS_MAX 100000
 #define LEASE_MS 5000
 
-static test_server server;
 static emq_pool *pool;
-
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
 
 static void open_pool(const emq_client_options *client, uint32_t max_clients,
                       uint32_t idle_check_ms) {
@@ -261,8 +248,7 @@ static void join_threads(pthread_t threads[THREADS]) {
 }
 
 static void reset_jobs(void) {
-    run(server.admin, "FLUSHALL", NULL);
-    run(server.admin, "SET", "{emq}:version", "echomq:6.0.0", NULL);
+    (void)clean_server(NULL);
     atomic_store(&jobs, 0);
     atomic_store(&completions, 0);
     atomic_store(&failures, 0);

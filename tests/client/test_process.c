@@ -12,23 +12,9 @@
 
 #include "client.h"
 #include "command.h"
-#include "fixture.h"
+#include "server_fixture.h"
 
 #define DESCRIPTORS 256
-
-static test_server server;
-
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
 
 /* Runs a child that must end with 0: else with the line of the check that failed. */
 static void run_child(void (*body)(void *), void *data) {

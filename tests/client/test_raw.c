@@ -4,25 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_fixture.h"
 #include "command.h"
-#include "fixture.h"
 
-static test_server server;
-static emq_client *client;
-
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
-    emq_client_options options = options_for_server(&server);
-    client = open_client(&options);
-    return 0;
+static int start_and_open(void **state) {
+    (void)start_server(state);
+    return open_on_clean_server(state);
 }
 
-static int stop_server(void **state) {
-    (void)state;
-    emq_client_close(client);
-    server_stop(&server);
-    return 0;
+static int close_and_stop(void **state) {
+    (void)close_client(state);
+    return stop_server(state);
 }
 
 #define WORDS_MAX 8
@@ -210,5 +202,5 @@ int main(void) {
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(a_request_too_large_is_refused),
     };
-    return RUN_SERVER_TESTS("raw", tests, start_server, stop_server);
+    return RUN_SERVER_TESTS("raw", tests, start_and_open, close_and_stop);
 }

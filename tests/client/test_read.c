@@ -4,45 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client_fixture.h"
 #include "command.h"
-#include "fixture.h"
 #include "roles.h"
 
 #define ID_A "JOB0KHTOWnGLuC"
 #define ROW_A "emq:{q}:job:" ID_A
 
-static test_server server;
-static emq_client *client;
-
 static const emq_id id_a = {ID_A};
-
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
-
-static int open_on_clean_server(void **state) {
-    (void)state;
-    run(server.admin, "FLUSHALL", NULL);
-    run(server.admin, "SET", "{emq}:version", "echomq:6.0.0", NULL);
-    emq_client_options options = options_for_server(&server);
-    client = open_client(&options);
-    return 0;
-}
-
-static int close_client(void **state) {
-    (void)state;
-    emq_client_close(client);
-    client = NULL;
-    return 0;
-}
 
 #define EXPECT_CALL(want, call) EXPECT_RESULT(client, (call), (want))
 

@@ -8,29 +8,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "fixture.h"
-
-static test_server server;
-
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
-
-static int clean(void **state) {
-    (void)state;
-    run(server.admin, "FLUSHALL", NULL);
-    run(server.admin, "EMQ.INSTALL", "1", "{emq}:version", NULL);
-    run(server.admin, "ACL", "LOG", "RESET", NULL);
-    return 0;
-}
+#include "server_fixture.h"
 
 /* A user with the rules of this role, and what `more` takes away or adds. */
 static emq_client_options options_of(emq_role role, const char *more) {
@@ -147,11 +125,11 @@ static void an_installer_installs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_job_goes_from_producer_to_worker, clean),
-        cmocka_unit_test_setup(a_service_has_the_broad_form, clean),
-        cmocka_unit_test_setup(every_role_of_a_queue_opens, clean),
-        cmocka_unit_test_setup(another_database_takes_select, clean),
-        cmocka_unit_test_setup(an_installer_installs, clean),
+        cmocka_unit_test_setup(a_job_goes_from_producer_to_worker, clean_server),
+        cmocka_unit_test_setup(a_service_has_the_broad_form, clean_server),
+        cmocka_unit_test_setup(every_role_of_a_queue_opens, clean_server),
+        cmocka_unit_test_setup(another_database_takes_select, clean_server),
+        cmocka_unit_test_setup(an_installer_installs, clean_server),
     };
     return RUN_SERVER_TESTS("roles", tests, start_server, stop_server);
 }

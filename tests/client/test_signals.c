@@ -12,10 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fixture.h"
+#include "server_fixture.h"
 #include "sigpipe.h"
 
-static test_server server;
 static char socket_path[SERVER_PATH_MAX + 2];
 
 static volatile sig_atomic_t pipes;
@@ -25,16 +24,9 @@ static void count_pipe(int number) {
     pipes++;
 }
 
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
+static int start_with_path(void **state) {
+    (void)start_server(state);
     (void)snprintf(socket_path, sizeof(socket_path), "%s/p", server.dir);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
     return 0;
 }
 
@@ -275,5 +267,5 @@ int main(void) {
         cmocka_unit_test(interruptions_change_no_result),
         cmocka_unit_test(interruptions_stretch_no_deadline),
     };
-    return RUN_SERVER_TESTS("signals", tests, start_server, stop_server);
+    return RUN_SERVER_TESTS("signals", tests, start_with_path, stop_server);
 }

@@ -44,7 +44,8 @@ prefix="$scratch/a prefix"
 mv "$scratch/first" "$prefix"
 
 for file in include/emq/emq.h lib/libemq.a lib/libemq.so lib/libemq.so.0 "lib/libemq.so.$version" \
-    lib/pkgconfig/emq.pc lib/cmake/emq/emq-config.cmake lib/cmake/emq/emq-config-version.cmake; do
+    lib/pkgconfig/emq.pc lib/cmake/emq/emq-config.cmake lib/cmake/emq/emq-config-version.cmake \
+    bin/emq share/man/man1/emq.1 share/bash-completion/completions/emq; do
     [[ -f $prefix/$file ]] || fail "not installed: $file"
 done
 for header in "$source_dir"/include/emq/*.h; do
@@ -54,6 +55,10 @@ done
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig:$PKG_CONFIG_PATH
 libraries=$(pkg-config --variable=libdir hiredis)
 export LD_LIBRARY_PATH=$prefix/lib:$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+
+# The tool finds the library of its tree by itself.
+said=$(LD_LIBRARY_PATH=$libraries "$prefix/bin/emq" version) || fail 'the installed emq does not run'
+[[ $said == "emq $version (libemq $version)" ]] || fail "emq said: $said"
 
 # The module as it is installed, where this build tree has one.
 module=${EMQ_MODULE:?run the tests through ctest}

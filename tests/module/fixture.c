@@ -80,6 +80,12 @@ static int is_past(void *data) {
     return ms > e->at;
 }
 
+int is_before_9_1(void) {
+    char release[64];
+    (void)get_info(release, sizeof(release), server.admin, "server", "valkey_version");
+    return strncmp(release, "9.0.", 4) == 0;
+}
+
 void pass_expiry(const char *key) {
     run(server.admin, "DEBUG", "SET-ACTIVE-EXPIRE", "0", NULL);
     run(client, "PEXPIRE", key, "20", NULL);

@@ -105,6 +105,10 @@ int read_acl_log(char *object, size_t cap);
         redisFree(user_);                                                                          \
     } while (0)
 
+/* Checking declared and reached keys together, and users of single databases, are there from 9.1.
+ */
+int is_before_9_1(void);
+
 /* The server's run_id. */
 const char *get_run_id(void);
 

@@ -137,14 +137,6 @@ static void a_completion_reaches_pending_counter_and_lines(void **state) {
     ALLOWED("1", COMPLETER "~" PENDING " ~" COMPLETED " ~" LOGS(J1), COMPLETE(J1, "1"));
 }
 
-/* Checking declared and reached keys together, and users of single databases, are there from 9.1.
- */
-static int is_before_9_1(void) {
-    char release[64];
-    (void)get_info(release, sizeof(release), server.admin, "server", "valkey_version");
-    return strncmp(release, "9.0.", 4) == 0;
-}
-
 /* One selector must cover declared and reached keys together, as it would have to cover the keys of
  * an EVAL: rights that two selectors hold are not added up. */
 static void rights_of_two_selectors_are_not_added_up(void **state) {
@@ -159,6 +151,41 @@ static void rights_of_two_selectors_are_not_added_up(void **state) {
     REFUSED_FOR(PENDING, COMPLETER "(+@emq ~" PENDING " ~" COMPLETED " ~" LOGS("*") ")",
                 COMPLETE(J1, "1"));
     ALLOWED("1", "(~x) (" WORKER ")", COMPLETE(J1, "1"));
+}
+
+#define BY_FIRST_ARGUMENT                                                                          \
+    "+emq.enqueue|2 +emq.enqueues|2 +emq.claim|3 +emq.claims|3 +emq.complete|3 +emq.completes|2 "  \
+    "+emq.publish|1 %R~{emq}:version "
+
+/* A verb that is allowed with its key count alone: the reached keys are asked for in that shape. */
+static void a_rule_by_first_argument_allows_its_verb(void **state) {
+    (void)state;
+    ALLOWED("1", BY_FIRST_ARGUMENT "~emq:{q}:*", ENQUEUE(J1, "p"));
+    ALLOWED("[1]", BY_FIRST_ARGUMENT "~emq:{q}:*", "EMQ.ENQUEUES", "2", PENDING, BASE, J2, "p");
+    ALLOWED("[\"" J1 "\", \"p\", 1]", BY_FIRST_ARGUMENT "~emq:{q}:*", CLAIM("60000"));
+    ALLOWED("[[\"" J2 "\", \"p\", 1]]", BY_FIRST_ARGUMENT "~emq:{q}:*", "EMQ.CLAIMS", "3", PENDING,
+            ACTIVE, BASE, "60000", "5");
+    ALLOWED("1", BY_FIRST_ARGUMENT "~emq:{q}:*", COMPLETE(J1, "1"));
+    ALLOWED("[1]", BY_FIRST_ARGUMENT "~emq:{q}:*", "EMQ.COMPLETES", "2", ACTIVE, BASE, J2, "1");
+    ALLOWED("0", BY_FIRST_ARGUMENT "~emq:{q}:* &*", "EMQ.PUBLISH", "1", BASE, "e", "j");
+}
+
+static void a_rule_by_first_argument_needs_the_reached_keys(void **state) {
+    (void)state;
+    lease_j1();
+    EXPECT(client, "1", ENQUEUE(J2, "p"));
+#define KEYS_OF_COMPLETE BY_FIRST_ARGUMENT "~" ACTIVE " ~" BASE " ~" ROW(J1) " "
+    REFUSED_FOR(PENDING, KEYS_OF_COMPLETE "~" COMPLETED " ~" LOGS("*"), COMPLETE(J1, "1"));
+    REFUSED_FOR(COMPLETED, KEYS_OF_COMPLETE "~" PENDING " %R~" COMPLETED " ~" LOGS("*"),
+                COMPLETE(J1, "1"));
+    REFUSED_FOR(ROW(J2), BY_FIRST_ARGUMENT "~" PENDING " ~" ACTIVE " ~" BASE " ~" META,
+                CLAIM("1000"));
+    if (!is_before_9_1()) {
+        REFUSED_FOR(PENDING,
+                    KEYS_OF_COMPLETE "(+emq.complete|3 ~" PENDING " ~" COMPLETED " ~" LOGS("*") ")",
+                    COMPLETE(J1, "1"));
+    }
+    ALLOWED("1", KEYS_OF_COMPLETE "~" PENDING " ~" COMPLETED " ~" LOGS("*"), COMPLETE(J1, "1"));
 }
 
 static void a_user_of_one_database(void **state) {
@@ -247,6 +274,8 @@ int main(void) {
         TEST(a_claim_that_meets_orphans),
         TEST(a_completion_reaches_pending_counter_and_lines),
         TEST(rights_of_two_selectors_are_not_added_up),
+        TEST(a_rule_by_first_argument_allows_its_verb),
+        TEST(a_rule_by_first_argument_needs_the_reached_keys),
         TEST(a_user_of_one_database),
         TEST(rights_are_those_of_the_moment),
         TEST(a_script_has_its_callers_rights),

@@ -339,6 +339,41 @@ static void a_pause_holds_claims_alone(void **state) {
     UNCHANGED(WRONGTYPE, RESUME);
 }
 
+/* A pause holds until it is ended: a time to live that the key or the flag got by hand goes. */
+static void a_pause_that_would_end_by_itself_is_made_to_stay(void **state) {
+    (void)state;
+    run(client, "HSET", META, "paused", "by hand", NULL);
+    EXPECT(client, "1", "EXPIRE", META, "3600");
+    EFFECTS("PERSIST " META, "1", PAUSE);
+    EXPECT(client, "-1", "TTL", META);
+    EXPECT(client, "[1]", "HEXPIRE", META, "3600", "FIELDS", "1", "paused");
+    EFFECTS("HSET " META " paused \"by hand\"", "1", PAUSE);
+    EXPECT(client, "[-1]", "HTTL", META, "FIELDS", "1", "paused");
+    UNCHANGED("1", PAUSE);
+    EXPECT(client, "[1]", "HEXPIRE", META, "3600", "FIELDS", "1", "paused");
+    EXPECT(client, "1", "EXPIRE", META, "3600");
+    EFFECTS("MULTI\nPERSIST " META "\nHSET " META " paused \"by hand\"\nEXEC", "1", PAUSE);
+    EXPECT(client, "[-1]", "HTTL", META, "FIELDS", "1", "paused");
+    EXPECT(client, "-1", "TTL", META);
+    /* what another field has is its own */
+    run(client, "DEL", META, NULL);
+    run(client, "HSET", META, "max", "7", NULL);
+    EXPECT(client, "[1]", "HEXPIRE", META, "3600", "FIELDS", "1", "max");
+    EXPECT(client, "1", "EXPIRE", META, "3600");
+    EFFECTS("MULTI\nPERSIST " META "\nHSET " META " paused 1\nEXEC", "1", PAUSE);
+    EXPECT(client, "[3600]", "HTTL", META, "FIELDS", "1", "max");
+    UNCHANGED("1", PAUSE);
+    /* a flag that is past its time is none */
+    run(client, "DEL", META, NULL);
+    run(client, "HSET", META, "paused", "1", NULL);
+    pass_expiry(META);
+    EXPECT(client, "1", PAUSE);
+    EXPECT(client, "-1", "TTL", META);
+    /* the check before the guard */
+    EXPECT(client, "1", "EXPIRE", META, "3600");
+    WHILE_PAUSED(PAUSED, PAUSE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(enqueues_admits_what_is_new),
@@ -358,6 +393,7 @@ int main(void) {
         TEST(paused_writes_refuse_batches_that_write),
         TEST(full_memory_stops_admission_alone),
         TEST(a_pause_holds_claims_alone),
+        TEST(a_pause_that_would_end_by_itself_is_made_to_stay),
     };
     return RUN_SERVER_TESTS("batch", tests, start_server, stop_server);
 }

@@ -311,7 +311,7 @@ static void both_are_maps_in_resp3(void **state) {
     redisContext *c = server_connect(&server);
     free(exchange(c, "HELLO 3\r\nPING\r\n"));
     char *got = exchange(c, "TRA.INFO\r\nPING\r\n");
-    static const char facts[] = "%10\r\n$6\r\nmodule\r\n$3\r\nemq\r\n";
+    static const char facts[] = "%10\r\n$4\r\nwire\r\n$12\r\n" WIRE "\r\n";
     assert_int_equal(strncmp(got, facts, strlen(facts)), 0);
     free(got);
     redisReply *list = call(client, "COMMAND", "LIST", "FILTERBY", "MODULE", "emq", NULL);
@@ -754,6 +754,34 @@ static void a_replica_and_a_restart_are_equal(void **state) {
     EXPECT_TEXT(get_digest(after, &server), before);
 }
 
+/* A server whose strings are kept shorter than usual: as SETBIT. */
+static void no_bit_is_set_beyond_the_longest_string(void **state) {
+    static const char *const refusal = "-ERR bit offset is not an integer or out of range";
+    (void)state;
+    run(server.admin, "CONFIG", "SET", "proto-max-bulk-len", "1mb", NULL);
+    EXPECT(client, refusal, "SETBIT", BITMAP, "8388608", "1");
+    UNCHANGED(refusal, BITSET("8388608"));
+    UNCHANGED(refusal, BITSET("5", LAST, "6"));
+    EXPECT(client, "1", BITSET("8388607"));
+    EXPECT(client, "1048576", "STRLEN", BITMAP);
+    /* what changes nothing is none of it */
+    UNCHANGED("0", BITCLEAR(LAST));
+    UNCHANGED("[0]", BITGET(LAST));
+    UNCHANGED("[8388607]", BITSCAN("0", LAST));
+    /* the values first, then this, then the type */
+    UNCHANGED(OFFSET, BITSET(LAST, "x"));
+    run(client, "DEL", BITMAP, NULL);
+    run(client, "HSET", BITMAP, "f", "v", NULL);
+    UNCHANGED(refusal, BITSET("8388608"));
+    UNCHANGED(WRONGTYPE, BITSET("8388607"));
+    run(server.admin, "CONFIG", "SET", "proto-max-bulk-len", "2mb", NULL);
+    run(client, "DEL", BITMAP, NULL);
+    EXPECT(client, "1", BITSET("8388608"));
+    UNCHANGED(refusal, BITSET("16777216"));
+    run(server.admin, "CONFIG", "SET", "proto-max-bulk-len", "512mb", NULL);
+    EXPECT(client, "1", BITSET("16777216"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(info_tells_what_runs),
@@ -783,6 +811,7 @@ int main(void) {
         TEST(transactions_and_scripts_do_the_same),
         TEST(notifications_are_those_of_setbit),
         TEST(a_replica_and_a_restart_are_equal),
+        TEST(no_bit_is_set_beyond_the_longest_string),
     };
     return RUN_SERVER_TESTS("tra", tests, start_server, stop_server);
 }

@@ -500,30 +500,40 @@ static void a_failure_or_a_delay_can_set_the_earliest_time(void **state) {
     STILL_WAITING(third);
 }
 
+/* Far off, in their order: a wait ends at the earliest time, or soon when that has passed. */
+#define FAR(n) "80000000000000" #n
+
 static void a_later_time_wakes_nobody(void **state) {
     (void)state;
-    make_job(J1, "active", ACTIVE, AT_MAX);
-    EXPECT(client, "1", SCHEDULE_JOB(J2, "p", "at", "5"));
+    EXPECT(client, "1", SCHEDULE_JOB(J2, "p", "at", FAR(5)));
     redisContext *waiter = add_waiter("1");
     long long wakes = get_stat("wakes");
-    EXPECT(client, "1", SCHEDULE_JOB(J3, "p", "at", "6"));
-    EXPECT(client, "1", SCHEDULE_JOB("JOB0KHTOWnGLu4", "p", "at", "5"));
-    EXPECT(client, "1", RESCHEDULE(J3, "at", "7"));
-    EXPECT(client, "1", RESCHEDULE(J2, "at", "5"));
-    EXPECT(client, "\"scheduled\"", FAIL(J1, "3", "60000", "9", "e"));
-    EXPECT(client, "0", SCHEDULE_JOB(J3, "p", "at", "1"));
+    EXPECT(client, "1", SCHEDULE_JOB(J3, "p", "at", FAR(6)));
+    EXPECT(client, "1", SCHEDULE_JOB("JOB0KHTOWnGLu4", "p", "at", FAR(5)));
+    EXPECT(client, "1", RESCHEDULE(J3, "at", FAR(7)));
+    EXPECT(client, "1", RESCHEDULE(J2, "at", FAR(5)));
+    EXPECT(client, "0", SCHEDULE_JOB(J3, "p", "at", FAR(1)));
     STILL_WAITING(waiter);
     assert_int_equal(get_stat("wakes"), wakes);
+}
+
+static void a_failure_that_is_tried_later_wakes_nobody(void **state) {
+    (void)state;
+    make_job(J1, "active", ACTIVE, AT_MAX);
+    EXPECT(client, "1", SCHEDULE_JOB(J2, "p", "in", "3600000"));
+    redisContext *waiter = add_waiter("1");
+    EXPECT(client, "\"scheduled\"", FAIL(J1, "3", YEARS_10, "9", "e"));
+    STILL_WAITING(waiter);
 }
 
 /* The lowest score is the only one there, and rises. */
 static void an_earliest_time_that_gets_later_wakes_nobody(void **state) {
     (void)state;
-    EXPECT(client, "1", SCHEDULE_JOB(J2, "p", "at", "5"));
+    EXPECT(client, "1", SCHEDULE_JOB(J2, "p", "at", FAR(5)));
     redisContext *waiter = add_waiter("1");
-    EXPECT(client, "1", RESCHEDULE(J2, "at", "9"));
+    EXPECT(client, "1", RESCHEDULE(J2, "at", FAR(9)));
     STILL_WAITING(waiter);
-    EXPECT(client, "1", RESCHEDULE(J2, "at", "8"));
+    EXPECT(client, "1", RESCHEDULE(J2, "at", FAR(8)));
     WAKES_WITH(waiter, "[]");
 }
 
@@ -579,13 +589,85 @@ static void old_news_answer_nobody(void **state) {
     (void)state;
     redisContext *blind = add_client_as("blind", BLIND);
     BLOCK(blind, WAITING_CLAIM("1"));
-    EXPECT(client, "1", SCHEDULE_JOB(J1, "p", "at", "9"));
+    EXPECT(client, "1", SCHEDULE_JOB(J1, "p", "at", FAR(8)));
     STILL_WAITING(blind);
     redisContext *reader = add_waiter("1");
-    EXPECT(client, "1", RESCHEDULE(J1, "at", "10"));
+    EXPECT(client, "1", RESCHEDULE(J1, "at", FAR(9)));
     EXPECT(client, "1", "DEL", SCHEDULE);
-    run(client, "ZADD", SCHEDULE, "9", J1, NULL); /* an operator's is none of the four verbs */
+    run(client, "ZADD", SCHEDULE, FAR(8), J1, NULL); /* an operator's is none of the four verbs */
     STILL_WAITING(reader);
+    STILL_WAITING(blind);
+}
+
+/* ---- a time that nobody tells ---- */
+
+/* So long that nothing of a test ends it. */
+#define LONG_CLAIM CLAIMS("60000", "1", "3600000")
+
+static void expect_an_end_by_itself(void) {
+    redisContext *waiter = add_client();
+    SEND(waiter, LONG_CLAIM);
+    WAKES_WITH(waiter, "[]");
+    close_client(waiter);
+}
+
+/* What is scheduled between a worker's look at `schedule` and its wait tells nobody: the wait ends
+ * there by itself. */
+static void a_wait_ends_at_the_earliest_time(void **state) {
+    (void)state;
+    char due[32];
+    long long ms = get_server_ms() + 1500;
+    (void)snprintf(due, sizeof(due), "%lld", ms);
+    EXPECT(client, "1", SCHEDULE_JOB(J1, "p", "at", due));
+    EXPECT(client, "1", SCHEDULE_JOB(J2, "p", "at", FAR(1)));
+    redisContext *waiter = add_client();
+    SEND(waiter, LONG_CLAIM);
+    WAKES_WITH(waiter, "[]");
+    assert_true(get_server_ms() >= ms);
+    EXPECT(client, "1", PROMOTE("10"));
+    EXPECT(client, "[" JOB_1 "]", LONG_CLAIM);
+    /* the next one is years away */
+    BLOCK(waiter, LONG_CLAIM);
+}
+
+/* Somebody else may be there to promote it, or the row may be a lane's: who waits must not spin. */
+static void a_time_that_has_passed_is_waited_for_a_second(void **state) {
+    (void)state;
+    EXPECT(client, "1", SCHEDULE_JOB(J1, "p", "at", "1"));
+    for (int i = 0; i < 2; i++) {
+        long long before = get_server_ms();
+        expect_an_end_by_itself();
+        assert_true(get_server_ms() - before >= 1000);
+    }
+    /* a shorter wait is what the caller asked for */
+    EXPECT_UNCHANGED(&server, client, "[]", CLAIMS("60000", "1", "1"));
+}
+
+/* An operator's scores may be anything; one that is no time of this world ends no wait. */
+static void odd_times_are_times(void **state) {
+    (void)state;
+    run(client, "ZADD", SCHEDULE, "-inf", J1, NULL);
+    expect_an_end_by_itself();
+    run(client, "DEL", SCHEDULE, NULL);
+    run(client, "ZADD", SCHEDULE, "1.5", J1, NULL);
+    expect_an_end_by_itself();
+    run(client, "DEL", SCHEDULE, NULL);
+    redisContext *waiter = add_client();
+    run(client, "ZADD", SCHEDULE, "inf", J1, NULL);
+    BLOCK(waiter, LONG_CLAIM);
+    run(client, "SET", SCHEDULE, "no set at all", NULL);
+    redisContext *second = add_client();
+    BLOCK(second, LONG_CLAIM);
+}
+
+/* The one who came first knows of nothing; the other one's wait has ended by then. */
+static void who_may_not_read_the_schedule_is_told_nothing(void **state) {
+    (void)state;
+    EXPECT(client, "1", SCHEDULE_JOB(J1, "p", "at", "1"));
+    redisContext *blind = add_client_as("blind", BLIND);
+    BLOCK(blind, LONG_CLAIM);
+    expect_an_end_by_itself();
+    expect_an_end_by_itself();
     STILL_WAITING(blind);
 }
 
@@ -678,7 +760,7 @@ static void a_wake_touches_its_database_only(void **state) {
     redisContext *there = add_client_of_database_1();
     BLOCK(there, WAITING_CLAIM("1"));
     long long wakes = get_stat("wakes");
-    EXPECT(client, "1", SCHEDULE_JOB(J1, "p", "at", "5"));
+    EXPECT(client, "1", SCHEDULE_JOB(J1, "p", "at", FAR(5)));
     WAKES_WITH(here, "[]");
     BLOCK(here, WAITING_CLAIM("1"));
     STILL_WAITING(there);
@@ -792,11 +874,16 @@ int main(void) {
         WAITING_TEST(a_new_earliest_time_answers_the_longest_waiting),
         WAITING_TEST(a_failure_or_a_delay_can_set_the_earliest_time),
         WAITING_TEST(a_later_time_wakes_nobody),
+        WAITING_TEST(a_failure_that_is_tried_later_wakes_nobody),
         WAITING_TEST(an_earliest_time_that_gets_later_wakes_nobody),
         WAITING_TEST(two_earliest_times_in_one_transaction_answer_one),
         WAITING_TEST(work_and_an_earliest_time_in_one_transaction),
         WAITING_TEST(who_may_not_read_the_schedule_is_passed_over),
         WAITING_TEST(old_news_answer_nobody),
+        WAITING_TEST(a_wait_ends_at_the_earliest_time),
+        WAITING_TEST(a_time_that_has_passed_is_waited_for_a_second),
+        WAITING_TEST(odd_times_are_times),
+        WAITING_TEST(who_may_not_read_the_schedule_is_told_nothing),
         WAITING_TEST(a_wake_costs_one_look_of_each),
         WAITING_TEST(one_job_costs_at_most_one_look_of_each),
         WAITING_TEST(a_wake_touches_its_queue_only),

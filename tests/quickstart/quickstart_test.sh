@@ -21,8 +21,6 @@ module=${EMQ_MODULE:?run the tests through ctest}
 examples=$1
 case=$2
 flavour=${EMQ_SERVER_FLAVOUR:-plain}
-deadline=120 # seconds that a condition may take on a busy machine
-
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/emq-test.XXXXXX")
 tree=$scratch/tree
 mkdir "$tree" "$scratch/tmp" "$scratch/bin"
@@ -49,10 +47,8 @@ end_of_test() {
 trap end_of_test EXIT
 trap 'exit 143' TERM
 
-die() {
-    printf 'FAILED: %s\n' "$1"
-    exit 1
-}
+# shellcheck source=tests/support/script.sh
+. "$source_dir/tests/support/script.sh"
 
 # ---- running and checking ----
 
@@ -64,10 +60,6 @@ quickstart() { # quickstart STATUS ARGUMENT...: runs to the end and checks the e
     ((result == expected)) || die "exit status $result instead of $expected: quickstart.sh $*"
 }
 through=() # a command that runs it
-
-output_has() { grep -qF -- "$1" "$scratch/out" || die "not on standard output: $1"; }
-output_lacks() { ! grep -qF -- "$1" "$scratch/out" || die "on standard output: $1"; }
-error_has() { grep -qF -- "$1" "$scratch/err" || die "not on standard error: $1"; }
 
 counts_are() { # counts_are FOUND COMPLETED LINES FAILURES
     local name value
@@ -103,25 +95,15 @@ tree_is_as_before() {
     cmp "$scratch/before" "$scratch/after" || die "something was written below DIR"
 }
 
-wait_for() { # wait_for COMMAND...: until it succeeds
-    local end=$((SECONDS + deadline))
-    until "$@" 2>/dev/null; do
-        ((SECONDS < end)) || die "never came true: $*"
-        sleep 0.02
-    done
-}
-
-exists() { compgen -G "$1" >/dev/null; }
-
 # Puts a program of the case in the place of the worker; $real is the true one.
 worker_is() { # worker_is < body
     local name
     for name in producer counts; do
-        ln -s "$examples/example_$name" "$scratch/bin/example_$name"
+        ln -s "$examples/quickstart_$name" "$scratch/bin/quickstart_$name"
     done
     {
         printf '#!/usr/bin/env bash\nset -euo pipefail\nreal=%q\ntree=%q\nscratch=%q\n' \
-            "$examples/example_worker" "$tree" "$scratch"
+            "$examples/quickstart_worker" "$tree" "$scratch"
         cat <<'TEXT'
 option() { # the value of an option of ours
     local name=$1
@@ -133,12 +115,10 @@ arguments=("$@")
 part=$(option --part)
 TEXT
         cat
-    } >"$scratch/bin/example_worker"
-    chmod +x "$scratch/bin/example_worker"
+    } >"$scratch/bin/quickstart_worker"
+    chmod +x "$scratch/bin/quickstart_worker"
     export EMQ_BIN_DIR=$scratch/bin
 }
-
-server_cli() { "$source_dir/tools/get-valkey.sh" --flavour "$flavour" --print cli; }
 
 # Without the capabilities that let root read everything. An ordinary user has none.
 without_privileges() {
@@ -344,7 +324,7 @@ case_killed() {
     worker_is <<TEXT
 cli=$(printf '%q' "$(server_cli)")
 TEXT
-    cat >>"$scratch/bin/example_worker" <<'TEXT'
+    cat >>"$scratch/bin/quickstart_worker" <<'TEXT'
 if [[ $part == */1.part || -e $scratch/all ]]; then
     while [[ ! -e $(option --finished) ]]; do sleep 0.02; done
     base='emq:{quickstart}:'
@@ -398,7 +378,7 @@ case_reconnecting() {
     worker_is <<TEXT
 cli=$(printf '%q' "$(server_cli)")
 TEXT
-    cat >>"$scratch/bin/example_worker" <<'TEXT'
+    cat >>"$scratch/bin/quickstart_worker" <<'TEXT'
 while [[ ! -e $(option --finished) ]]; do
     "$cli" -s "$(option --socket)" CLIENT KILL TYPE normal >>"$scratch/cuts"
     sleep 0.01
@@ -596,9 +576,9 @@ case_outside() {
 # Without DIR: this repository, as git tracks it, or as it was copied.
 case_tracked() {
     local copy=$scratch/copy
-    mkdir -p "$copy/examples" "$copy/build/x" "$copy/sub"
+    mkdir -p "$copy/examples/quickstart" "$copy/build/x" "$copy/sub"
     cp -r "$source_dir/quickstart.sh" "$source_dir/tools" "$copy"
-    cp "$source_dir/examples/merge.sh" "$copy/examples"
+    cp "$source_dir/examples/quickstart/merge.sh" "$copy/examples/quickstart"
     printf a >"$copy/build/x/built"
     printf b >"$copy/sub/"$'tracked \\ name\n'
     ln -s quickstart.sh "$copy/sub/link"
@@ -635,19 +615,12 @@ case_merge() {
     printf '%s  x y\n%s  twice\n\\%s  n\\nl\n%s  \377\n%s  two  \n' "$a" "$a" "$a" "$a" "$a" >"$tree/1.part"
     printf '%s  twice\n%s  two  \n%s  bad\n%s  torn' "$a" "$b" "$a" "$a" >"$tree/2.part"
     printf 'vanished\tbad\nvanished\tx\ty\nPermission denied\tx\ty\nvani' >"$tree/1.failed"
-    "$source_dir/examples/merge.sh" "$tree"
+    "$source_dir/examples/quickstart/merge.sh" "$tree"
     printf '\\%s  n\\nl\n%s  twice\n%s  x y\n%s  \377\n' "$a" "$a" "$a" "$a" | cmp - "$tree/manifest"
     printf 'vanished\tbad\nchanged between two tries\ttwo  \nvanished\tx\ty\n' | cmp - "$tree/failures"
     rm "$tree"/*
-    "$source_dir/examples/merge.sh" "$tree"
+    "$source_dir/examples/quickstart/merge.sh" "$tree"
     [[ ! -s $tree/manifest && ! -s $tree/failures ]] || die "nothing merges to something"
-}
-
-private_server() {
-    "$source_dir/tools/server.sh" start --module "$module" --dir "$scratch/server" \
-        --flavour "$flavour" >/dev/null
-    socket=$scratch/server/s
-    cli=$(server_cli)
 }
 
 # Payloads that no producer of ours makes: the worker opens nothing outside of its folder.
@@ -667,7 +640,7 @@ case_payloads() {
     printf 'sub/file\0x' | "$cli" -s "$socket" -x EMQ.ENQUEUE 2 "${base}job:JOB00000009999" \
         "${base}pending" JOB00000009999 >/dev/null
     local result=0
-    "$examples/example_worker" --socket "$socket" --part "$scratch/part" --failures "$scratch/failed" \
+    "$examples/quickstart_worker" --socket "$socket" --part "$scratch/part" --failures "$scratch/failed" \
         --finished "$scratch" "$tree" >"$scratch/out" || result=$?
     ((result == 1)) || die "exit status $result"
     (cd "$tree" && sha256sum sub/file) | cmp - "$scratch/part"
@@ -675,7 +648,7 @@ case_payloads() {
         die "$(cat -A "$scratch/failed")"
     grep -q '^File name too long' "$scratch/failed" || die "the long name is not listed"
     output_has 'jobs=15'
-    "$examples/example_counts" --socket "$socket" >"$scratch/out"
+    "$examples/quickstart_counts" --socket "$socket" >"$scratch/out"
     output_has 'pending=0'
     output_has 'active=0'
     output_has 'completed=15'
@@ -685,41 +658,41 @@ case_payloads() {
 case_examples() {
     local program result
     for program in producer worker counts; do
-        "$examples/example_$program" --help | grep -q '^Usage: ' || die "$program has no help"
+        "$examples/quickstart_$program" --help | grep -q '^Usage: ' || die "$program has no help"
         result=0
-        "$examples/example_$program" --unknown 2>/dev/null || result=$?
+        "$examples/quickstart_$program" --unknown 2>/dev/null || result=$?
         ((result == 2)) || die "$program: exit status $result"
         result=0
-        "$examples/example_$program" --port 65536 2>"$scratch/err" || result=$?
+        "$examples/quickstart_$program" --port 65536 2>"$scratch/err" || result=$?
         ((result == 2)) || die "$program: exit status $result"
         error_has '--port is a number from 1 to 65535'
         result=0
-        "$examples/example_$program" --queue 'not a queue' 2>"$scratch/err" || result=$?
+        "$examples/quickstart_$program" --queue 'not a queue' 2>"$scratch/err" || result=$?
         ((result == 2)) || die "$program: exit status $result"
     done
     result=0
-    "$examples/example_counts" --socket "$scratch/missing" --patience 0 2>"$scratch/err" || result=$?
+    "$examples/quickstart_counts" --socket "$scratch/missing" --patience 0 2>"$scratch/err" || result=$?
     ((result == 3)) || die "counts without a server: exit status $result"
     error_has 'counts: cannot connect'
     private_server
     local files=(--part "$scratch/part" --failures "$scratch/failed")
     # a part that can't be written: the job is not completed
     printf x >"$tree/file"
-    "$examples/example_producer" --socket "$socket" --exclude other "$tree" >"$scratch/out"
+    "$examples/quickstart_producer" --socket "$socket" --exclude other "$tree" >"$scratch/out"
     output_has 'files=1'
     result=0
-    "$examples/example_worker" --socket "$socket" --part /dev/full --failures "$scratch/failed" \
+    "$examples/quickstart_worker" --socket "$socket" --part /dev/full --failures "$scratch/failed" \
         "$tree" >/dev/null 2>"$scratch/err" || result=$?
     ((result == 3)) || die "a full disk: exit status $result"
     error_has 'worker: cannot write its part: No space left on device'
-    "$examples/example_counts" --socket "$socket" >"$scratch/out"
+    "$examples/quickstart_counts" --socket "$socket" >"$scratch/out"
     output_has 'active=1'
     output_has 'completed=0'
     # a worker without --finished waits for jobs, and ends when it is told to
-    "$examples/example_worker" --socket "$socket" "${files[@]}" "$tree" >"$scratch/out" &
+    "$examples/quickstart_worker" --socket "$socket" "${files[@]}" "$tree" >"$scratch/out" &
     background=("$!")
     printf more >"$tree/more"
-    "$examples/example_producer" --socket "$socket" --exclude file "$tree" >/dev/null
+    "$examples/quickstart_producer" --socket "$socket" --exclude file "$tree" >/dev/null
     wait_for grep -q more "$scratch/part"
     kill -TERM "${background[0]}"
     result=0
@@ -750,7 +723,7 @@ case_waiting() {
     admit JOB00000000001 stalled
     "$cli" -s "$socket" EMQ.CLAIM 3 "${base}pending" "${base}active" "$base" 1 >/dev/null
     "$cli" -s "$socket" EMQ.SCHEDULE 2 "${base}job:$id" "${base}schedule" "$id" scheduled in 0 >/dev/null
-    "$examples/example_worker" --socket "$socket" --part "$scratch/part" --failures "$scratch/failed" \
+    "$examples/quickstart_worker" --socket "$socket" --part "$scratch/part" --failures "$scratch/failed" \
         "$tree" >"$scratch/out" 2>"$scratch/err" &
     background=("$!")
     wait_for grep -q stalled "$scratch/part"
@@ -767,7 +740,7 @@ case_waiting() {
     background=()
     ((result == 143)) || die "exit status $result"
     output_has 'jobs=4'
-    "$examples/example_counts" --socket "$socket" >"$scratch/out"
+    "$examples/quickstart_counts" --socket "$socket" >"$scratch/out"
     output_has 'active=0'
     output_has 'scheduled=0'
     output_has 'completed=4'

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON strings: the UTF-8 check, escapes and base64. The module links nothing but libc, so that it
- * loads wherever the server runs; these lines are all it needs of a JSON library. */
+ * loads wherever the server runs; these lines are all it needs of a JSON library. The command-line
+ * tool shares them, so that bytes read the same wherever they are shown. */
 #include "json.h"
 
 #include <string.h>

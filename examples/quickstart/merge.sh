@@ -6,7 +6,7 @@ export LC_ALL=C # paths are bytes
 
 usage() {
     cat <<'TEXT'
-Usage: examples/merge.sh FOLDER [--help]
+Usage: examples/quickstart/merge.sh FOLDER [--help]
 
 Merges FOLDER/*.part into FOLDER/manifest and FOLDER/*.failed into FOLDER/failures, sorted by path. A
 job that was worked twice has its line twice, which counts once. A path with a failure, or with two

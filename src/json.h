@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The few pieces of JSON that a message on the channel is made of. Pure: bytes in, bytes out, no
  * allocation and no host, so that they can be tested alone. */
-#ifndef EMQ_MODULE_JSON_H
-#define EMQ_MODULE_JSON_H
+#ifndef EMQ_SRC_JSON_H
+#define EMQ_SRC_JSON_H
 
 #include "keys.h"
 

@@ -1,0 +1,539 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs `emq`, the command-line tool, on a private server, and checks what it prints and how it ends.
+#
+#     tool_test.sh TOOL MANUAL-PAGE CASE
+#
+# EMQ_TEST_SECONDS sets the time that a case may take (default 240).
+set -euo pipefail
+export LC_ALL=C
+
+# Ends a hanging case, and all that it runs, while it still can clean up: before ctest's own limit.
+if [[ -z ${EMQ_TEST_LIMITED:-} ]]; then
+    EMQ_TEST_LIMITED=yes exec timeout --kill-after=30 "${EMQ_TEST_SECONDS:-240}" "$0" "$@"
+fi
+unset EMQ_TEST_LIMITED EMQ_URL
+
+source_dir=${EMQ_SOURCE_DIR:?run the tests through ctest}
+module=${EMQ_MODULE:?run the tests through ctest}
+tool=$1
+manual=$2
+case=$3
+flavour=${EMQ_SERVER_FLAVOUR:-plain}
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/emq-test.XXXXXX")
+background=() # what a case has started
+
+end_of_test() {
+    local result=$?
+    trap - EXIT
+    set +e
+    ((${#background[@]} == 0)) || kill -KILL "${background[@]}" 2>/dev/null
+    if [[ -f $scratch/server/facts ]]; then
+        "$source_dir/tools/server.sh" stop "$scratch/server" || result=1
+    fi
+    if ((result != 0)); then
+        printf -- '--- standard output\n' && cat "$scratch/out" 2>/dev/null
+        printf -- '--- standard error\n' && cat "$scratch/err" 2>/dev/null
+    fi
+    rm -rf -- "$scratch"
+    exit "$result"
+}
+trap end_of_test EXIT
+trap 'exit 143' TERM
+
+# shellcheck source=tests/support/script.sh
+. "$source_dir/tests/support/script.sh"
+
+# ---- running and checking ----
+
+emq() { # emq STATUS ARGUMENT...: runs to the end and checks the exit status
+    local expected=$1 result=0
+    shift
+    "$tool" "$@" >"$scratch/out" 2>"$scratch/err" || result=$?
+    ((result == expected)) || die "exit status $result instead of $expected: emq $*"
+}
+
+a_server() {
+    private_server "$@"
+    export EMQ_URL=unix://$socket
+}
+
+output_is() { # output_is TEXT: the whole of it
+    diff <(printf '%s\n' "$1") "$scratch/out" || die "standard output is another"
+}
+no_output() { [[ ! -s $scratch/out ]] || die "there is something on standard output"; }
+no_error() { [[ ! -s $scratch/err ]] || die "there is something on standard error"; }
+
+# What a JSON line has: tests of a filter that answers true or false.
+json_is() { # json_is FILTER: true of the whole of standard output, as an array
+    jq -e -s "$1" "$scratch/out" >/dev/null || die "JSON is not as expected: $1"
+}
+json_error_is() {
+    jq -e -s "$1" "$scratch/err" >/dev/null || die "JSON on standard error is not as expected: $1"
+}
+
+counts_are() { # counts_are PENDING ACTIVE SCHEDULED DEAD, of the queue q
+    local set want=("$@") i=0 found
+    for set in pending active schedule dead; do
+        found=$("$cli" -s "$socket" ZCARD "emq:{q}:$set")
+        ((found == want[i])) || die "$set: $found instead of ${want[i]}"
+        i=$((i + 1))
+    done
+}
+
+# A claim that waits is on the server.
+is_waiting() { [[ $("$cli" -s "$socket" CLIENT LIST) == *'cmd=EMQ.CLAIMS '* ]]; }
+
+is_lease='^q JOB[0-9A-Za-z]{11} [0-9]+$'
+is_id='^JOB[0-9A-Za-z]{11}$'
+
+# ---- the cases ----
+
+# One table of verbs: help, manual page, completion and documentation have the same ones.
+case_help() {
+    local verb verbs option
+    emq 2
+    output_has 'Usage: emq VERB'
+    emq 0 --help
+    cp "$scratch/out" "$scratch/help"
+    emq 0 help
+    cmp "$scratch/help" "$scratch/out"
+    emq 0 --version
+    output_has 'emq '
+    emq 2 no-such-verb
+    error_has 'there is no verb no-such-verb'
+    emq 2 help no-such-verb
+    emq 0 help --list
+    verbs=$(cut -f 1 "$scratch/out")
+    for verb in $verbs; do
+        emq 0 "$verb" --help
+        output_has "Usage: emq $verb "
+        output_has 'Example:'
+        output_has '  emq '
+        cp "$scratch/out" "$scratch/help"
+        emq 0 help "$verb"
+        cmp "$scratch/help" "$scratch/out"
+        (($(wc -L <"$scratch/out") <= 100)) || die "the help of $verb is too wide"
+        emq 2 "$verb" --no-such-option
+        error_has "emq $verb: "
+        grep -q "^\.SS \"emq ${verb}[ \"]" "$manual" || die "the manual page lacks $verb"
+        grep -q "^| \`$verb\` |" "$source_dir/docs/tool.md" || die "docs/tool.md lacks $verb"
+    done
+    # no verb of the documentation that isn't there
+    sed -n 's/^| `\([a-z]*\)` |.*/\1/p' "$source_dir/docs/tool.md" | sort -u >"$scratch/documented"
+    sort <<<"$verbs" | diff "$scratch/documented" - || die "docs/tool.md has other verbs"
+    for option in $("$tool" help claim --list | cut -f 1 | tr -d =); do
+        grep -qF -- "${option//-/\\-}" "$manual" || die "the manual page lacks $option"
+    done
+    if command -v man >/dev/null; then
+        man --warnings -l "$manual" >/dev/null 2>"$scratch/err" || true
+        no_error
+    fi
+}
+
+# shellcheck disable=SC2034 # COMP_WORDS and COMP_CWORD are the completion's
+case_completion() {
+    local COMP_WORDS COMP_CWORD COMPREPLY
+    . "$source_dir/tools/emq/emq.bash"
+    completes() { # completes EXPECTED WORD...: what the last word may become
+        local expected=$1
+        shift
+        COMP_WORDS=("$tool" "$@")
+        COMP_CWORD=$#
+        _emq
+        [[ ${COMPREPLY[*]} == "$expected" ]] || die "$* completes to: ${COMPREPLY[*]}"
+    }
+    completes 'enqueue' enq
+    completes 'schedule' sch
+    completes 'claim' help cla
+    completes '--lease' claim --l
+    completes '--json' claim q --j
+    completes '' claim q
+    completes '' no-such-verb --j
+}
+
+case_address() {
+    local port
+    emq 3 ping --url "unix://$scratch/nothing"
+    error_has 'emq ping: cannot connect'
+    no_output
+    emq 3 ping --json --url "unix://$scratch/nothing"
+    json_error_is '.[0] | .error == "EMQ_ECONNECT" and .class == "retryable" and .status == 3 and .verb == "ping"'
+    emq 2 ping --url 'redis://u:sesame@127.0.0.1:x'
+    error_has '--url'
+    ! grep -q sesame "$scratch/err" || die 'a password was printed'
+    EMQ_URL=nonsense emq 2 ping
+    error_has 'EMQ_URL'
+    a_server
+    EMQ_URL='' emq 3 ping --url "unix://$scratch/nothing"
+    emq 0 ping
+    output_has 'wire echomq:6.0.0'
+    EMQ_URL=redis://127.0.0.1:1 emq 0 ping --url "unix://$socket" --count 2 --json
+    json_is 'length == 2 and .[0].wire == "echomq:6.0.0" and .[1].round_trip_ms > 0'
+    # wrong passwords are refusals, and stay unsaid
+    port=$(sed -n 's/^port=//p' "$scratch/server/facts")
+    emq 4 ping --url "redis://nobody:sesame@127.0.0.1:$port"
+    ! grep -q sesame "$scratch/err" || die 'a password was printed'
+    emq 4 ping --json --url "redis://nobody:sesame@127.0.0.1:$port"
+    json_error_is '.[0].error == "EMQ_EAUTH"'
+}
+
+# The URL of an option is gone from the list of processes once the program waits.
+case_password() {
+    a_server
+    "$cli" -s "$socket" ACL SETUSER worker on '>sesame' '+@all' '~*' '&*' >/dev/null
+    "$tool" claim q --wait 60s --url "unix://worker:sesame@$socket" >"$scratch/out" 2>"$scratch/err" &
+    background=("$!")
+    wait_for is_waiting
+    ! tr '\0' ' ' <"/proc/${background[0]}/cmdline" | grep -q sesame || die 'the password can be seen'
+    emq 0 enqueue q x
+    wait "${background[0]}"
+    background=()
+}
+
+case_install() {
+    a_server --no-fence
+    emq 4 ping
+    error_has 'EMQ.INSTALL'
+    emq 0 install
+    output_is 'installed'
+    emq 1 install --json
+    json_is '. == [{"result":"EMQ_DUPLICATE"}]'
+    emq 0 ping
+}
+
+case_enqueue() {
+    a_server
+    emq 0 enqueue q one '' $'three\n\377'
+    ! grep -Evqx "$is_id" "$scratch/out" || die 'no id'
+    (($(wc -l <"$scratch/out") == 3)) || die 'not three ids'
+    emq 0 peek q --json
+    json_is 'map(.payload // .payload_b64) == ["one", "", "dGhyZWUK/w=="]'
+    emq 0 enqueue q x --id JOB0NgWEfAEJfs --json
+    json_is '. == [{"queue":"q","id":"JOB0NgWEfAEJfs","result":"EMQ_OK"}]'
+    emq 1 enqueue q y --id JOB0NgWEfAEJfs
+    no_output
+    error_has 'JOB0NgWEfAEJfs: '
+    emq 1 enqueue q y --id JOB0NgWEfAEJfs --json
+    json_is '.[0].result == "EMQ_DUPLICATE"'
+    counts_are 4 0 0 0
+    emq 2 enqueue q
+    emq 2 enqueue 'not a queue' x
+    emq 2 enqueue q x y --id JOB0NgWEfAEJfs
+    emq 2 enqueue q x --id USR0NgWEfAEJfs
+    emq 2 enqueue q x --id JOB
+    emq 2 enqueue q x -0
+    counts_are 4 0 0 0
+}
+
+# Lines and records: every byte, empty ones, the last one without an end, more than a batch.
+case_records() {
+    a_server
+    printf 'a\n\nb' | emq 0 enqueue q -
+    emq 0 peek q --json
+    json_is 'map(.payload) == ["a", "", "b"]'
+    printf 'x\ny\0z\0' | emq 0 enqueue q - --null --quiet
+    no_output
+    emq 0 peek q --json
+    json_is 'map(.payload)[3:] == ["x\ny", "z"]'
+    : | emq 0 enqueue q -
+    counts_are 5 0 0 0
+    seq 2500 | emq 0 enqueue q - --json
+    json_is 'length == 2500 and (map(.id) | unique | length) == 2500'
+    # in the order in which they came
+    emq 0 peek q -n 3000 --json
+    json_is 'map(.payload)[5:] == [range(1; 2501) | tostring]'
+    # one of 6 MB, which fills batches of its own
+    head -c 6000000 /dev/zero | tr '\0' x | emq 0 enqueue big - -0
+    "$tool" job big "$(<"$scratch/out")" --payload | cmp - <(head -c 6000000 /dev/zero | tr '\0' x)
+    # too big: those in front are admitted, and it says so
+    { printf 'small\0' && head -c 2000 /dev/zero | tr '\0' x; } >"$scratch/in"
+    EMQ_URL="$EMQ_URL?max_payload=1000" emq 2 enqueue small - -0 <"$scratch/in"
+    error_has '1 admitted; 0 unknown'
+    (($(wc -l <"$scratch/out") == 1)) || die 'the id is missing'
+}
+
+# What came is sent when the input pauses, not when it ends.
+case_pause_of_input() {
+    a_server
+    mkfifo "$scratch/fifo"
+    "$tool" enqueue q - <"$scratch/fifo" >"$scratch/out" 2>"$scratch/err" &
+    background=("$!")
+    exec 3>"$scratch/fifo"
+    printf 'one\ntwo\nhalf of' >&3
+    are_two() { [[ $("$cli" -s "$socket" ZCARD 'emq:{q}:pending') == 2 ]]; }
+    wait_for are_two
+    printf ' three\n' >&3
+    are_three() { [[ $("$cli" -s "$socket" ZCARD 'emq:{q}:pending') == 3 ]]; }
+    wait_for are_three
+    # a signal in the pause: it ends, and says how far it came
+    kill -TERM "${background[0]}"
+    local result=0
+    wait "${background[0]}" || result=$?
+    background=()
+    exec 3>&-
+    ((result == 143)) || die "exit status $result"
+    error_has '3 admitted; 0 unknown'
+    (($(wc -l <"$scratch/out") == 3)) || die 'ids are missing'
+}
+
+# A server that refuses: nothing is admitted, and nothing claims that it was.
+case_refused() {
+    a_server
+    "$cli" -s "$socket" CONFIG SET maxmemory 1 >/dev/null
+    seq 10 | emq 3 enqueue q -
+    error_has '0 admitted; 0 unknown, which may have been admitted; 10 not admitted'
+    no_output
+    emq 3 schedule q a b --in 1h
+    "$cli" -s "$socket" CONFIG SET maxmemory 0 >/dev/null
+    "$cli" -s "$socket" ACL SETUSER nobody on nopass '+emq.version' '+get' '%R~{emq}:version' >/dev/null
+    emq 4 enqueue q x --json --url "unix://nobody:x@$socket"
+    json_error_is '.[0].error == "EMQ_ENOPERM"'
+    counts_are 0 0 0 0
+}
+
+case_schedule() {
+    a_server
+    emq 0 schedule q a b --in 1h
+    (($(wc -l <"$scratch/out") == 2)) || die 'not two ids'
+    counts_are 0 0 2 0
+    seq 1500 | emq 0 schedule q - --at 2000-01-02T03:04:05.678Z -q
+    counts_are 0 0 1502 0
+    [[ $("$cli" -s "$socket" ZRANGE 'emq:{q}:schedule' 0 0 WITHSCORES | tail -n 1) == 946782245678 ]] ||
+        die 'it is another moment'
+    emq 0 schedule r x --at 2000-01-02T05:04:05+02:00
+    emq 0 schedule r x --at 2000-01-02T00:34-02:30
+    emq 0 schedule r x --at @946782240
+    [[ $("$cli" -s "$socket" ZRANGE 'emq:{r}:schedule' 0 -1 WITHSCORES | grep -c '^94678224[05]000$') == 3 ]] ||
+        die 'they are other moments'
+    emq 0 promote q
+    output_is '1000 promoted'
+    emq 0 promote q --limit 10 --json
+    json_is '. == [{"queue":"q","promoted":10}]'
+    counts_are 1010 0 492 0
+    emq 0 schedule q x --in 0 --id JOB0NgWEfAEJfs
+    emq 1 schedule q x --in 0 --id JOB0NgWEfAEJfs
+    for when in '' 1 1w -1s 1.5h 99999999999999999999s 3651d; do
+        emq 2 schedule q x --in "$when"
+        error_has '--in '
+    done
+    for when in '' now 2026-02-30T00:00:00Z 2026-01-01T00:00:00 2026-01-01T24:00Z 2026-1-1T00:00Z @x @-1 \
+        1960-01-01T00:00:00Z 2026-01-01T00:00:00+2:00; do
+        emq 2 schedule q x --at "$when"
+        error_has '--at '
+    done
+    emq 2 schedule q x
+    emq 2 schedule q x --in 1s --at @1
+}
+
+# Leases as claim prints them are what the others take.
+case_leases() {
+    local lease
+    a_server
+    emq 1 claim q
+    no_output
+    error_has 'emq claim: '
+    emq 1 claim q --json
+    no_output
+    json_error_is '.[0].error == "EMQ_EMPTY"'
+    emq 0 enqueue q one two three four five six seven -q
+    emq 0 claim q
+    grep -Eqx "$is_lease" "$scratch/out" || die 'no lease'
+    lease=$(<"$scratch/out")
+    # shellcheck disable=SC2086 # three words
+    {
+        emq 0 extend $lease --lease 1h
+        output_has ' extended'
+        emq 0 complete $lease
+        output_has ' completed'
+        emq 1 complete $lease
+        output_has ' gone'
+        emq 1 complete $lease --json
+        json_is '.[0].queue == "q" and .[0].token == 1 and .[0].result == "EMQ_GONE"'
+        lease=$("$tool" claim q)
+        emq 0 requeue $lease
+        emq 5 complete $lease
+        error_has 'EMQSTALE'
+        emq 5 complete $lease --json
+        json_is '.[0].result == "EMQ_ESTALE"'
+        json_error_is '.[0].class == "stale"'
+        lease=$("$tool" claim q)
+        [[ $lease == *' 2' ]] || die 'the token is another'
+        emq 0 delay $lease --in 1h
+        counts_are 5 0 1 0
+        lease=$("$tool" claim q)
+        emq 0 fail $lease --error $'b\xffd' --delay 1h
+        output_has ' scheduled'
+        lease=$("$tool" claim q)
+        emq 1 fail $lease --max-failures 1 --error 'no such order'
+        output_has ' dead'
+    }
+    counts_are 3 0 2 1
+    emq 0 claim q --max 2 --payload
+    grep -qE $'^q JOB[^ ]* 1\tfive$' "$scratch/out" || die 'no payload'
+    mv "$scratch/out" "$scratch/in"
+    emq 0 complete - <"$scratch/in"
+    (($(grep -c ' completed$' "$scratch/out") == 2)) || die 'not two'
+    emq 0 claim q --output "$scratch/payload" --json
+    json_is '.[0].payload == "seven" and .[0].attempts == 1'
+    [[ $(<"$scratch/payload") == seven ]] || die 'the payload was not written'
+    # the worst of several counts, and one that is wrong keeps no other one
+    { printf 'q JOB0NgWEfAEJfs 1\nnonsense\n' && jq -r '"\(.queue) \(.id) \(.token)"' "$scratch/out"; } >"$scratch/in"
+    emq 2 requeue - <"$scratch/in"
+    counts_are 1 0 2 1
+    emq 2 complete q JOB0NgWEfAEJfs
+    emq 2 complete q JOB0NgWEfAEJfs 0
+    emq 2 complete q JOB0NgWEfAEJfs x
+    emq 2 complete q JOB 1
+    emq 2 claim q --lease 30
+    emq 2 claim q --max 1001
+    emq 2 claim q --max 2 --output /dev/null
+}
+
+case_wait() {
+    a_server
+    "$tool" claim q --wait 60s >"$scratch/lease" &
+    background=("$!")
+    wait_for is_waiting
+    emq 0 enqueue q x
+    wait "${background[0]}"
+    background=()
+    grep -Eqx "$is_lease" "$scratch/lease" || die 'no lease'
+    emq 1 claim q --wait 100ms
+}
+
+case_look() {
+    local id
+    a_server
+    emq 1 peek q
+    emq 1 dead q
+    emq 0 enqueue q one two $'three\e[2J'
+    mapfile -t ids <"$scratch/out"
+    emq 0 peek q
+    output_has 'three\x1b[2J'
+    emq 0 peek q --ids
+    output_is "$(printf '%s\n' "${ids[@]}")"
+    emq 0 peek q --ids -n 2 --newest
+    output_is "${ids[2]}"$'\n'"${ids[1]}"
+    emq 0 job q "${ids[2]}"
+    output_has 'state       pending'
+    output_has 'three\x1b[2J'
+    emq 0 job q "${ids[2]}" --payload
+    printf 'three\033[2J' | cmp - "$scratch/out"
+    emq 0 job q "${ids[2]}" --json
+    json_is '.[0] | .state == "pending" and .attempts == 0 and .minted_ms > 0 and (has("last_error") | not)'
+    emq 1 job q JOB0NgWEfAEJfs
+    # more than a page
+    seq 2100 | emq 0 enqueue many -
+    cp "$scratch/out" "$scratch/ids"
+    emq 0 peek many --ids -n 5000
+    cmp "$scratch/ids" "$scratch/out"
+    emq 0 peek many --ids -n 2050 --newest
+    tac "$scratch/ids" | head -n 2050 | cmp - "$scratch/out"
+    # an id that no client of ours has made
+    "$cli" -s "$socket" ZADD 'emq:{q}:pending' 0 $'JOB\033' >/dev/null
+    emq 0 peek q
+    output_has 'JOB\x1b  (no branded id)'
+}
+
+case_dead() {
+    local lease id
+    a_server
+    emq 0 enqueue q one two -q
+    for lease in 1 2; do
+        read -ra lease < <("$tool" claim q)
+        emq 1 fail "${lease[@]}" -m 1 -e "error ${lease[1]}"
+    done
+    emq 0 dead q
+    output_has "error ${lease[1]}"
+    emq 0 dead q --ids --oldest
+    id=$(head -n 1 "$scratch/out")
+    emq 0 dead q --json
+    json_is 'length == 2 and .[1].id == "'"$id"'" and .[1].last_error == "error '"$id"'" and .[1].failures == 1'
+    emq 0 reprocess q "$id"
+    output_is "$id pending"
+    emq 4 reprocess q "$id"
+    error_has 'EMQSTATE'
+    emq 1 reprocess q JOB0NgWEfAEJfs --json
+    json_is '.[0].result == "EMQ_GONE"'
+    counts_are 1 0 0 1
+    emq 2 reprocess q
+    emq 2 reprocess q "$id" --all
+    # never waits for an answer that can't come
+    emq 2 reprocess q --all </dev/null
+    error_has '--yes'
+    counts_are 1 0 0 1
+    emq 0 reprocess q --all --yes
+    output_is '1 reprocessed'
+    counts_are 2 0 0 0
+    emq 1 reprocess q --all --yes
+    # more than a page, and not all of them
+    for ((lease = 0; lease < 1200; lease++)); do
+        printf 'ZADD emq:{q}:dead 0 JOB0000000%04d\nHSET emq:{q}:job:JOB0000000%04d state dead attempts 1 payload x\n' \
+            "$lease" "$lease"
+    done | "$cli" -s "$socket" >/dev/null
+    emq 0 reprocess q --all --max 1100 -y --json
+    json_is '. == [{"queue":"q","reprocessed":1100}]'
+    counts_are 1102 0 0 100
+}
+
+# On a terminal it asks.
+case_confirm() {
+    command -v script >/dev/null || { echo 'no script(1): skipped' && exit 77; }
+    a_server
+    "$cli" -s "$socket" ZADD 'emq:{q}:dead' 0 JOB00000000001 >/dev/null
+    "$cli" -s "$socket" HSET 'emq:{q}:job:JOB00000000001' state dead attempts 1 payload x >/dev/null
+    local answer
+    for answer in n '' yess; do
+        script -qec "$(printf '%q ' "$tool" reprocess q --all)" /dev/null <<<"$answer" >"$scratch/out" && die 'it went on'
+        output_has 'Make 1 dead jobs of q pending again? [y/N]'
+        counts_are 0 0 0 1
+    done
+    script -qec "$(printf '%q ' "$tool" reprocess q --all)" /dev/null <<<y >"$scratch/out"
+    counts_are 1 0 0 0
+}
+
+case_sweep() {
+    local id
+    a_server
+    emq 0 enqueue q x
+    id=$(<"$scratch/out")
+    is_lapsed() { "$tool" sweep q >"$scratch/out" && grep -q "$1" "$scratch/out"; }
+    emq 0 claim q --lease 1ms
+    wait_for is_lapsed "^$id recovered$"
+    output_has '1 recovered, 0 dead'
+    emq 0 claim q --lease 1ms
+    sleep 0.05
+    emq 0 sweep q --max-stalled 2 --json
+    json_is '. == [{"queue":"q","recovered":[],"dead":["'"$id"'"]}]'
+    counts_are 0 0 0 1
+}
+
+case_switch() {
+    a_server
+    emq 0 enqueue q x -q
+    emq 0 pause q r
+    output_is $'q paused\nr paused'
+    emq 1 claim q
+    emq 0 resume q --json
+    json_is '. == [{"queue":"q","result":"EMQ_OK"}]'
+    emq 0 claim q
+    emq 2 pause q 'no queue'
+}
+
+# Output that can't be written is no success.
+case_full_disk() {
+    a_server
+    [[ -e /dev/full ]] || exit 77
+    local result=0
+    "$tool" ping >/dev/full 2>"$scratch/err" || result=$?
+    ((result == 7)) || die "exit status $result"
+    error_has 'standard output'
+    result=0
+    seq 5000 | "$tool" enqueue q - >/dev/full 2>"$scratch/err" || result=$?
+    ((result == 7)) || die "exit status $result"
+    error_has 'admitted; 0 unknown'
+}
+
+"case_$case"
+printf 'passed: %s\n' "$case"
