@@ -90,8 +90,12 @@ static void call_back(emq_async *client) {
     emq_async_release(client, request);
 }
 
+int emq_async_has_next(const emq_async *client) {
+    return client->queue.first != NULL && !client->is_leaving;
+}
+
 static int is_sending_due(const emq_async *client) {
-    return client->stage == EMQ_STAGE_OPEN && !client->is_closing && client->queue.first != NULL &&
+    return client->stage == EMQ_STAGE_OPEN && !client->is_closing && emq_async_has_next(client) &&
            !emq_link_is_busy(client->link);
 }
 
@@ -364,9 +368,6 @@ int emq_request_cancel(emq_request *request) {
 /* Opening and closing. */
 
 static int start(emq_async *client) {
-    if (client->settings.options.sentinels != NULL) {
-        return EMQ_EINVAL; /* and not somewhere else */
-    }
     if (uv_mutex_init(&client->mutex) != 0) {
         return EMQ_ESYSTEM;
     }

@@ -3,6 +3,7 @@
  *
  *   async.c          opening, closing, submitting, deadlines, and the calling of callbacks
  *   async_connect.c  from a name to an open connection, and again after a loss
+ *   async_search.c   the same with sentinels, which are asked where to connect
  *   async_link.c     one connection: a non-blocking hiredis context under uv_poll
  *
  * Callbacks of the user are called in one place alone, emq_async_settle, which is the last thing
@@ -23,11 +24,13 @@
 #include "reply_limits.h"
 #include "request.h"
 #include "secret.h"
+#include "sentinel.h"
 #include "settings.h"
 
 /* How far the client has come. */
 typedef enum emq_stage {
     EMQ_STAGE_RESTING,   /* the step timer starts the next attempt, unless it was refused */
+    EMQ_STAGE_SEARCHING, /* the step timer starts the next step of client->search */
     EMQ_STAGE_RESOLVING, /* client->lookup runs */
     EMQ_STAGE_DIALING,   /* client->link connects, or the step timer tries the address again */
     EMQ_STAGE_SHAKING,   /* the TLS handshake */
@@ -57,6 +60,7 @@ typedef struct emq_link {
 typedef struct emq_lookup {
     uv_getaddrinfo_t request;
     emq_async *client; /* NULL when nobody waits */
+    int is_of_other;   /* it began for another host than the one that is wanted by now */
 } emq_lookup;
 
 struct emq_async {
@@ -65,6 +69,12 @@ struct emq_async {
     emq_async_options options;
 
     emq_stage stage;
+    const emq_client_options
+        *aim; /* how the other side is reached: the settings' or the search's */
+    emq_search search;
+    int is_searching; /* from the start of an attempt with sentinels to the open connection */
+    emq_text told;    /* while it searches: the error that belongs to the state */
+    int is_leaving; /* the server became a replica: no more requests, and the end behind the last */
     emq_link *link;
     emq_lookup *lookup;
     struct addrinfo *addresses;
@@ -136,6 +146,9 @@ void emq_async_handle_closed(emq_async *client);
  * twice, goes to the front of the queue. */
 void emq_async_take_back(emq_async *client, uint64_t sent);
 
+/* Whether there is a request to be sent on the open connection. */
+int emq_async_has_next(const emq_async *client);
+
 /* Ends all that waits in the queue. */
 void emq_async_fail_queue(emq_async *client, int result, const emq_text *text);
 
@@ -160,6 +173,26 @@ void emq_async_on_shaking(emq_async *client);
 
 /* One reply on the connect path. */
 int emq_async_take_step_reply(emq_async *client, redisReply *reply);
+
+/* Runs the connect path to client->aim, until client->connect_by. */
+void emq_async_attempt(emq_async *client);
+
+/* async_search.c */
+
+void emq_async_start_search(emq_async *client);
+
+/* Lets the next step begin when the loop comes round; and begins it. */
+void emq_async_plan_search(emq_async *client);
+void emq_async_go_on_searching(emq_async *client);
+
+/* How a step ended: the attempt failed, for the reason in client->error; the sentinel answered; the
+ * connection to the primary is open. */
+void emq_async_fail_search(emq_async *client, int result);
+void emq_async_take_address(emq_async *client, const redisReply *reply);
+void emq_async_end_search(emq_async *client);
+
+/* Whether the other side of the attempt is a sentinel. */
+int emq_async_is_at_sentinel(const emq_async *client);
 
 /* async_link.c */
 

@@ -4,28 +4,12 @@
 #include <string.h>
 
 #include "async.h"
+#include "backoff.h"
 #include "decode.h"
 #include "memory.h"
 #include "resolve.h"
 
 /* Pausing. */
-
-/* Anywhere between nothing and the cap, which doubles with each failure: clients that lost the same
- * server do not come back in step. */
-static uint64_t next_pause(emq_async *client) {
-    uint64_t cap = client->options.backoff_min_ms;
-    uint32_t random = 0;
-    for (unsigned int i = 0; i < client->failures && cap < client->options.backoff_max_ms; i++) {
-        cap *= 2;
-    }
-    if (cap > client->options.backoff_max_ms) {
-        cap = client->options.backoff_max_ms;
-    }
-    if (uv_random(NULL, NULL, &random, sizeof(random), 0, NULL) != 0) {
-        random = (uint32_t)uv_hrtime();
-    }
-    return random % (cap + 1);
-}
 
 void emq_async_connect_in(emq_async *client, uint64_t ms) {
     client->stage = EMQ_STAGE_RESTING;
@@ -44,6 +28,8 @@ void emq_async_drop(emq_async *client) {
         client->lookup->client = NULL;
         (void)uv_cancel((uv_req_t *)&client->lookup->request);
         client->lookup = NULL;
+    } else if (client->lookup != NULL && client->is_searching) {
+        client->lookup->is_of_other = 1;
     }
     if (client->addresses != NULL) {
         freeaddrinfo(client->addresses);
@@ -52,6 +38,8 @@ void emq_async_drop(emq_async *client) {
     client->address = NULL;
     emq_secret_clear(&client->secret);
     emq_ask_clear(&client->ask);
+    client->is_searching = 0;
+    client->is_leaving = 0;
     client->stage = EMQ_STAGE_RESTING;
 }
 
@@ -69,6 +57,10 @@ static int is_refusal(int result) {
 }
 
 void emq_async_lose(emq_async *client, int result) {
+    if (client->is_searching) {
+        emq_async_fail_search(client, result);
+        return;
+    }
     int was_open = client->stage == EMQ_STAGE_OPEN;
     uint64_t sent = client->link != NULL ? emq_link_sent(client->link) : 0;
     emq_async_drop(client);
@@ -84,8 +76,8 @@ void emq_async_lose(emq_async *client, int result) {
     if (was_open && uv_now(client->loop) - client->opened_at >= client->options.backoff_max_ms) {
         client->failures = 0; /* it had been good for a while, with requests or without */
     }
-    uint64_t pause = next_pause(client);
-    client->failures++;
+    uint32_t pause = emq_backoff_draw(client->failures++, client->options.backoff_min_ms,
+                                      client->options.backoff_max_ms);
     emq_async_connect_in(client, pause);
     emq_async_note(client, EMQ_ASYNC_CLOSED, result);
 }
@@ -103,8 +95,13 @@ static void set_step_timer(emq_async *client, emq_deadline deadline) {
 static void give_up_waiting(emq_async *client) {
     const char *what = client->stage == EMQ_STAGE_SHAKING ? "the TLS handshake did not end"
                                                           : "the server was not ready";
-    emq_async_lose(client, emq_text_fail(&client->error, EMQ_ECONNTIMEOUT, "%s within %u ms", what,
-                                         (unsigned)client->settings.options.connect_timeout_ms));
+    if (client->is_searching) { /* it had a share of that time */
+        emq_text_fail(&client->error, EMQ_ECONNTIMEOUT, "%s in time", what);
+    } else {
+        emq_text_fail(&client->error, EMQ_ECONNTIMEOUT, "%s within %u ms", what,
+                      (unsigned)client->settings.options.connect_timeout_ms);
+    }
+    emq_async_lose(client, EMQ_ECONNTIMEOUT);
 }
 
 static void try_addresses(emq_async *client, struct addrinfo *addresses) {
@@ -124,13 +121,16 @@ static int fail_to_resolve(emq_async *client, int status) {
     if (status == UV_ENOMEM || status == UV_EAI_MEMORY) {
         return emq_text_fail_plain(&client->error, EMQ_ENOMEM);
     }
-    return emq_text_fail(&client->error, EMQ_ERESOLVE, "%s: %s", client->settings.options.host,
+    return emq_text_fail(&client->error, EMQ_ERESOLVE, "%s: %s", client->aim->host,
                          uv_strerror(status));
 }
+
+static void resolve_name(emq_async *client);
 
 static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *addresses) {
     emq_lookup *lookup = request->data;
     emq_async *client = lookup->client;
+    int is_of_other = lookup->is_of_other;
     emq_free(lookup);
     if (client != NULL) {
         client->lookup = NULL;
@@ -139,7 +139,10 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
         uv_freeaddrinfo(addresses);
         return;
     }
-    if (status != 0) {
+    if (is_of_other) {
+        uv_freeaddrinfo(addresses);
+        resolve_name(client);
+    } else if (status != 0) {
         emq_async_lose(client, fail_to_resolve(client, status));
     } else {
         try_addresses(client, addresses);
@@ -150,7 +153,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
 /* A look-up that an earlier attempt gave up waiting for may still run: then this attempt waits for
  * it, so that a dead resolver holds one thread of the loop's pool and not all of them. */
 static void resolve_name(emq_async *client) {
-    const emq_client_options *options = &client->settings.options;
+    const emq_client_options *options = client->aim;
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     char service[EMQ_SERVICE_MAX];
     client->stage = EMQ_STAGE_RESOLVING;
@@ -175,11 +178,9 @@ static void resolve_name(emq_async *client) {
     client->lookup = lookup;
 }
 
-static void start_attempt(emq_async *client) {
-    const emq_client_options *options = &client->settings.options;
+void emq_async_attempt(emq_async *client) {
+    const emq_client_options *options = client->aim;
     struct addrinfo *addresses = NULL;
-    client->connect_by = emq_deadline_in(options->connect_timeout_ms);
-    emq_async_note(client, EMQ_ASYNC_CONNECTING, client->reason);
     set_step_timer(client, client->connect_by);
     if (options->unix_path != NULL) {
         client->stage = EMQ_STAGE_DIALING;
@@ -196,9 +197,21 @@ static void start_attempt(emq_async *client) {
     }
 }
 
+static void start_attempt(emq_async *client) {
+    const emq_client_options *options = &client->settings.options;
+    client->connect_by = emq_deadline_in(options->connect_timeout_ms);
+    emq_async_note(client, EMQ_ASYNC_CONNECTING, client->reason);
+    if (options->sentinels != NULL) {
+        emq_async_start_search(client);
+    } else {
+        client->aim = options;
+        emq_async_attempt(client);
+    }
+}
+
 /* Starts to connect to the next address; returns 0 or an errno. */
 static int start_dialing(emq_async *client, int *fd) {
-    const char *path = client->settings.options.unix_path;
+    const char *path = client->aim->unix_path;
     if (path != NULL) {
         struct sockaddr_un address;
         emq_unix_address(&address, path);
@@ -211,11 +224,11 @@ static int start_dialing(emq_async *client, int *fd) {
 }
 
 static int is_address_left(const emq_async *client) {
-    return client->settings.options.unix_path == NULL && client->address != NULL;
+    return client->aim->unix_path == NULL && client->address != NULL;
 }
 
 static void fail_to_dial(emq_async *client, int failure) {
-    const emq_client_options *options = &client->settings.options;
+    const emq_client_options *options = client->aim;
     const char *where = options->unix_path != NULL ? options->unix_path : options->host;
     emq_async_lose(client, emq_dial_fail(&client->error, failure, where));
 }
@@ -227,7 +240,7 @@ static void dial_next(emq_async *client) {
     while (failure != 0 && is_address_left(client)) {
         failure = start_dialing(client, &fd);
     }
-    if (failure == EAGAIN && client->settings.options.unix_path != NULL) {
+    if (failure == EAGAIN && client->aim->unix_path != NULL) {
         if (emq_deadline_left_ms(client->connect_by) == 0) {
             give_up_waiting(client);
         } else {
@@ -248,6 +261,8 @@ void emq_async_on_step(uv_timer_t *timer) {
     emq_async *client = timer->data;
     if (client->stage == EMQ_STAGE_RESTING) {
         start_attempt(client);
+    } else if (client->stage == EMQ_STAGE_SEARCHING) {
+        emq_async_go_on_searching(client);
     } else if (client->stage == EMQ_STAGE_DIALING && client->link == NULL) {
         set_step_timer(client, client->connect_by);
         dial_next(client);
@@ -266,7 +281,9 @@ void emq_async_on_step(uv_timer_t *timer) {
 /* Behind the connect. */
 
 static void ask(emq_async *client) {
-    int result = emq_ask_build(&client->ask, &client->settings.options, EMQ_FENCE_REQUIRED);
+    int result = emq_async_is_at_sentinel(client)
+                     ? emq_search_build_ask(&client->ask, &client->search)
+                     : emq_ask_build(&client->ask, client->aim, EMQ_FENCE_REQUIRED);
     client->stage = EMQ_STAGE_ASKING;
     client->asked = client->ask.first;
     for (int i = client->ask.first; i < client->ask.end && result == EMQ_OK; i++) {
@@ -280,7 +297,7 @@ static void ask(emq_async *client) {
 }
 
 static void authenticate(emq_async *client) {
-    const emq_client_options *options = &client->settings.options;
+    const emq_client_options *options = client->aim;
     emq_line line = EMQ_LINE_INIT;
     client->stage = EMQ_STAGE_AUTH;
     int result = emq_line_auth(&line, options->username, client->secret.bytes);
@@ -297,7 +314,7 @@ static void authenticate(emq_async *client) {
 
 /* What is said on a connection that is there. */
 static void introduce(emq_async *client) {
-    int result = emq_secret_load(&client->secret, &client->settings.options, &client->error);
+    int result = emq_secret_load(&client->secret, client->aim, &client->error);
     if (result != EMQ_OK) {
         emq_async_lose(client, result);
     } else if (client->secret.bytes != NULL) {
@@ -343,7 +360,7 @@ void emq_async_on_connected(emq_async *client) {
     int result = emq_link_adopt(client->link);
     if (result != EMQ_OK) {
         emq_async_lose(client, emq_text_fail_plain(&client->error, result));
-    } else if (client->settings.options.tls != 0) {
+    } else if (client->aim->tls != 0) {
         start_tls(client);
     } else {
         introduce(client);
@@ -351,6 +368,7 @@ void emq_async_on_connected(emq_async *client) {
 }
 
 static void enter_open(emq_async *client) {
+    emq_async_end_search(client);
     (void)uv_timer_stop(&client->step);
     emq_ask_clear(&client->ask);
     if (client->addresses != NULL) {
@@ -391,6 +409,10 @@ int emq_async_take_step_reply(emq_async *client, redisReply *reply) {
     } else {
         client->ask.replies[client->asked++] = reply;
         if (client->asked < client->ask.end) {
+            return EMQ_OK;
+        }
+        if (emq_async_is_at_sentinel(client)) {
+            emq_async_take_address(client, reply);
             return EMQ_OK;
         }
         result = emq_ask_judge(&client->ask, &client->error);

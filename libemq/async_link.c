@@ -69,7 +69,7 @@ int emq_link_adopt(emq_link *link) {
 
 int emq_link_start_tls(emq_link *link) {
     emq_async *client = link->client;
-    return emq_tls_begin(&link->ssl, link->context, &client->settings.options, &client->error);
+    return emq_tls_begin(&link->ssl, link->context, client->aim, &client->error);
 }
 
 int emq_link_shake(emq_link *link, int *is_done) {
@@ -161,7 +161,7 @@ static int is_work_left(const emq_link *link) {
     const emq_request *last = client->flight.last;
     return sdslen(link->context->obuf) > 0 ||
            (client->stage == EMQ_STAGE_OPEN &&
-            (client->queue.first != NULL || (last != NULL && last->given < last->length)));
+            (emq_async_has_next(client) || (last != NULL && last->given < last->length)));
 }
 
 /* Watching for what a write does not wait for would have the loop spin. */
@@ -198,6 +198,12 @@ static int try_another_id(emq_async *client, emq_request *request, int *result) 
     return 1;
 }
 
+/* The server has become a replica, and sentinels know a better one. What is in flight still gets
+ * its answers, which are as clear as this one. */
+static int is_demotion(const emq_async *client, int result) {
+    return result == EMQ_EREADONLY && client->settings.options.sentinels != NULL;
+}
+
 /* Gives the reply to the first request in flight. */
 static void take_reply(emq_link *link, redisReply *reply) {
     emq_async *client = link->client;
@@ -218,6 +224,7 @@ static void take_reply(emq_link *link, redisReply *reply) {
         int result = is_early ? emq_text_fail(&request->error, EMQ_EPROTOCOL,
                                               "the peer answered before it was asked")
                               : emq_request_decode(request, &reply);
+        client->is_leaving = client->is_leaving || is_demotion(client, result);
         if (!is_id_taken(request, result) || !try_another_id(client, request, &result)) {
             emq_async_finish(client, request, result, NULL);
         }
@@ -231,6 +238,8 @@ static void take_reply(emq_link *link, redisReply *reply) {
         emq_async_lose(client,
                        emq_text_fail(&client->error, EMQ_ECONNLOST,
                                      "the server refused a request before it was sent whole"));
+    } else if (client->is_leaving && client->flight.first == NULL) {
+        emq_async_lose(client, emq_text_fail_plain(&client->error, EMQ_EREADONLY));
     }
 }
 
@@ -329,7 +338,7 @@ static emq_request *next_to_give(emq_async *client) {
     if (last != NULL && last->given < last->length) {
         return last;
     }
-    emq_request *request = client->queue.first;
+    emq_request *request = emq_async_has_next(client) ? client->queue.first : NULL;
     if (request != NULL) {
         emq_request_list_remove(&client->queue, request);
         request->place = EMQ_PLACE_FLIGHT;

@@ -121,9 +121,8 @@ EMQ_API void emq_async_options_init(emq_async_options *options);
  *                      each attempt, command_timeout_ms the deadline of a request that has none of
  *                      its own. Strings are copied.
  * @param async_options how the client behaves; NULL means all defaults.
- * @return 0; EMQ_EINVAL (an option out of range, or sentinels, which this client does not ask);
- *         EMQ_ENOTLS (TLS is asked for, and libemq is built without it); EMQ_ENOMEM; EMQ_ESYSTEM.
- *         Loop's thread. Since 0.1.0.
+ * @return 0; EMQ_EINVAL (an option out of range); EMQ_ENOTLS (TLS is asked for, and libemq is built
+ *         without it); EMQ_ENOMEM; EMQ_ESYSTEM. Loop's thread. Since 0.1.0.
  */
 EMQ_API int emq_async_open(emq_async **out, struct uv_loop_s *loop,
                            const emq_client_options *options,
