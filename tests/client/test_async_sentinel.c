@@ -212,6 +212,38 @@ static void a_demoted_server_is_left(void **state) {
     server_stop(&server);
 }
 
+/* A server that refuses one request, and takes its time with the next. */
+static void nothing_more_is_sent_to_a_demoted_server(void **state) {
+    const peer_script script = {.steps = {PEER_SENDS("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"),
+                                          PEER_HANDSHAKE, PEER_SENDS("-READONLY a replica\r\n")}};
+    const int sent = 1 + PEER_HANDSHAKE_COMMANDS + 2;
+    char list[32];
+    outcome refused = {0};
+    outcome late[2] = {{0}};
+    (void)state;
+    peer *server = peer_start(&script);
+    peer *p = start_liar("127.0.0.1", peer_port(server));
+    emq_client_options options = options_for_list(list, peer_port(p));
+    loop_open(&t, &options, NULL);
+    loop_until_state(&t, EMQ_ASYNC_OPEN);
+    loop_submit(&t, enqueue_request("jobs", "p", 1), &refused);
+    loop_submit(&t, enqueue_request("jobs", "p", 1), &late[0]);
+    loop_until_ended(&t, &refused, 1);
+    EXPECT_OUTCOME(&refused, EMQ_EREADONLY);
+    loop_submit(&t, enqueue_request("jobs", "p", 1), &late[1]);
+    loop_rest(&t);
+    assert_int_equal(peer_commands(server), sent);
+    assert_int_equal(late[0].calls, 0);
+    peer_act(server, (peer_step){.action = PEER_SEND, .bytes = ":1\r\n"});
+    loop_until_ended(&t, late, 2);
+    EXPECT_OUTCOME(&late[0], EMQ_OK);
+    EXPECT_OUTCOME(&late[1], EMQ_EREADONLY); /* of the next connection, whose script is the same */
+    assert_int_equal(peer_connections(server), 2);
+    loop_finish(&t);
+    peer_stop(p);
+    peer_stop(server);
+}
+
 /* ---- failovers ---- */
 
 static int start_following(void) {
@@ -298,6 +330,7 @@ int main(void) {
         cmocka_unit_test(names_are_looked_up),
         cmocka_unit_test(it_closes_in_every_step),
         cmocka_unit_test(a_demoted_server_is_left),
+        cmocka_unit_test(nothing_more_is_sent_to_a_demoted_server),
         cmocka_unit_test(a_killed_primary_is_left),
         cmocka_unit_test(what_may_be_sent_twice_goes_to_the_new_primary),
     };
