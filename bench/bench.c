@@ -126,8 +126,8 @@ emq_id *bench_ids_new(const bench *b, size_t count) {
 }
 
 void bench_ledger_open(bench_ledger *ledger, const bench *b) {
-    ledger->marks = bench_alloc(b, b->jobs, 1);
-    ledger->completed = 0;
+    ledger->marks = bench_alloc(b, b->jobs, sizeof(*ledger->marks));
+    atomic_init(&ledger->completed, 0);
 }
 
 static void mark(bench_ledger *ledger, const bench *b, size_t job, unsigned char from,
@@ -135,10 +135,9 @@ static void mark(bench_ledger *ledger, const bench *b, size_t job, unsigned char
     if (job >= b->jobs) {
         bench_die(b, "job %zu %s, and there is none", job, what);
     }
-    if (ledger->marks[job] != from) {
+    if (atomic_fetch_add(&ledger->marks[job], 1) != from) {
         bench_die(b, "job %zu %s at the wrong time, or twice", job, what);
     }
-    ledger->marks[job]++;
 }
 
 void bench_ledger_claim(bench_ledger *ledger, const bench *b, size_t job) {
@@ -147,12 +146,13 @@ void bench_ledger_claim(bench_ledger *ledger, const bench *b, size_t job) {
 
 void bench_ledger_complete(bench_ledger *ledger, const bench *b, size_t job) {
     mark(ledger, b, job, 1, "was completed");
-    ledger->completed++;
+    (void)atomic_fetch_add(&ledger->completed, 1);
 }
 
 void bench_ledger_close(bench_ledger *ledger, const bench *b) {
-    if (ledger->completed != b->jobs) {
-        bench_die(b, "%zu of %zu jobs were completed", ledger->completed, b->jobs);
+    size_t completed = atomic_load(&ledger->completed);
+    if (completed != b->jobs) {
+        bench_die(b, "%zu of %zu jobs were completed", completed, b->jobs);
     }
     free(ledger->marks);
     ledger->marks = NULL;

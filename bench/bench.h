@@ -6,6 +6,7 @@
 
 #include <emq/emq.h>
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -79,10 +80,10 @@ size_t bench_payload_read(const bench *b, const void *p, size_t n);
 /* Ids of `count` jobs, in the order of their minting. */
 emq_id *bench_ids_new(const bench *b, size_t count);
 
-/* Exact delivery: each job was claimed once and then completed once. */
+/* Exact delivery: each job was claimed once and then completed once. Any thread may tell it. */
 typedef struct bench_ledger {
-    unsigned char *marks;
-    size_t completed;
+    atomic_uchar *marks;
+    atomic_size_t completed;
 } bench_ledger;
 
 void bench_ledger_open(bench_ledger *ledger, const bench *b);

@@ -27,16 +27,46 @@ verbs() { # verbs NAME.. : drives a cell that goes over the Unix socket, 20 conn
     drive "$1" "$2" "$3" verbs "$4" path="${server_socket[$3]}" connections=20 "${@:5}"
 }
 
-# The way of a job, of all contenders, at one number of jobs in flight.
-plan_lifecycle() { # plan_lifecycle AOF IN_FLIGHT JOBS
-    local side aof=$1 count
+# The way of a job, of all contenders, at one number of jobs in flight. With PENDING there are servers
+# for that alone, since the jobs that wait stay in them.
+plan_lifecycle() { # plan_lifecycle AOF IN_FLIGHT JOBS [PENDING]
+    local side aof=$1 count end=$2/$1 server=$1 options
     count=$(jobs "$3")
+    options=("in_flight=$2" "jobs=$count")
+    if [[ -n ${4:-} ]]; then
+        end+=/$4
+        server+=-$4
+        options+=("pending=$4")
+    fi
     for side in pipeline batches async native script bare; do
-        cell 999 "lifecycle/$side/$2/$1" "valkey-$aof" drive lifecycle "$side" "in_flight=$2" "jobs=$count"
+        cell 999 "lifecycle/$side/$end" "valkey-$server" drive lifecycle "$side" "${options[@]}"
     done
-    cell 999 "lifecycle/beanstalkd/$2/$1" "beanstalkd-$aof" drive lifecycle beanstalkd "in_flight=$2" "jobs=$count"
-    [[ $aof != off ]] ||
-        cell 999 "lifecycle/gearmand/$2/$1" gearmand-off drive lifecycle gearmand "in_flight=$2" "jobs=$count"
+    for side in worker worker-prefetch; do
+        cell 999 "lifecycle/$side/$end" "valkey-$server" run_worker "$side" "${options[@]}"
+    done
+    cell 999 "lifecycle/beanstalkd/$end" "beanstalkd-$server" drive lifecycle beanstalkd "${options[@]}"
+    if [[ $aof == off ]]; then
+        cell 999 "lifecycle/gearmand/$end" "gearmand-$server" drive lifecycle gearmand "${options[@]}"
+    else
+        cell 1 "lifecycle/gearmand/$end" none nothing 'it keeps background jobs in memory alone'
+    fi
+    if [[ -z ${4:-} ]]; then
+        cell 5 "lifecycle/bullmq/$end" "valkey-$server" run_bullmq "in_flight=$2" "jobs=$((count / 4))"
+    else
+        cell 1 "lifecycle/bullmq/$end" none nothing 'its jobs would come behind those that wait'
+    fi
+}
+
+run_worker() { # run_worker CELL ROUND SERVER CONTENDER [NAME=VALUE]...
+    if [[ -f $root/include/emq/worker.h ]]; then
+        drive "$1" "$2" "$3" lifecycle "${@:4}"
+    else
+        unmeasured "$1" 'this tree has no worker runtime'
+    fi
+}
+
+nothing() { # nothing CELL ROUND SERVER REASON...
+    unmeasured "$1" "${*:4}"
 }
 
 plan_cells() {
@@ -47,10 +77,18 @@ plan_cells() {
     for side in native script bare; do
         cell 999 "verbs/$side" valkey-off verbs "$side" "jobs=$(jobs 64000)" in_flight=32
     done
-    for aof in off everysec; do
-        plan_lifecycle "$aof" 1 3200
-        plan_lifecycle "$aof" 16 16000
-        plan_lifecycle "$aof" 256 32000
-    done
+    plan_lifecycle off 1 3200
+    plan_lifecycle off 16 16000
+    plan_lifecycle off 256 32000
+    plan_lifecycle everysec 256 32000
+    if [[ $mode == full ]]; then
+        plan_lifecycle everysec 1 3200
+        plan_lifecycle everysec 16 16000
+        for aof in off everysec; do
+            plan_lifecycle "$aof" 1 3200 1000000
+            plan_lifecycle "$aof" 16 16000 1000000
+            plan_lifecycle "$aof" 256 32000 1000000
+        done
+    fi
     cell 999 verbs/batch valkey-off verbs batch "jobs=$(jobs 64000)" in_flight=1
 }

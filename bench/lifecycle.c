@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "async_run.h"
+#include "lifecycle.h"
 #include "peer.h"
-#include "wire.h"
 
 /* Over bare hiredis. */
 
@@ -129,6 +129,18 @@ static void enqueue_all(const bench *b, emq_client *client, const char *payloads
     }
 }
 
+void lifecycle_enqueue_all(const bench *b) {
+    emq_client *client = bench_open(b);
+    char *payloads = bench_payloads_new(b);
+    for (size_t first = 0; first < b->jobs; first += b->in_flight) {
+        size_t left = b->jobs - first;
+        enqueue_all(b, client, payloads + first * b->payload,
+                    left < b->in_flight ? left : b->in_flight);
+    }
+    emq_client_close(client);
+    free(payloads);
+}
+
 static void run_batches(bench *b) {
     emq_client *client = bench_open(b);
     char *payloads = bench_payloads_new(b);
@@ -241,6 +253,10 @@ void bench_lifecycle(bench *b) {
         const char *contender;
         void (*run)(bench *b);
     } runs[] = {
+#ifdef BENCH_HAS_WORKER
+        {"worker", lifecycle_worker},
+        {"worker-prefetch", lifecycle_worker},
+#endif
         {"native", run_wire},
         {"script", run_wire},
         {"bare", run_wire},

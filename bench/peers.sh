@@ -6,6 +6,7 @@
 
 peer_cache=${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}/emq
 peer_reason=
+declare -A peer_version=()
 
 # peer_package NAME: sets peer_root to the folder that it is unpacked in; empty for the system's own.
 peer_package() {
@@ -42,11 +43,11 @@ _peer_libraries() {
     find "$peer_root" -name '*.so*' -printf '%h\n' 2>/dev/null | sort -u | paste -sd:
 }
 
-# peer_run NAME COMMAND ARGUMENT...: starts a server from its package in a folder of its own, on a free port of
-# 127.0.0.1, which takes the place of PORT among the arguments.
+# peer_run NAME COMMAND VERSION ARGUMENT...: starts a server from its package in a folder of its own, on a free port of
+# 127.0.0.1, which takes the place of PORT among the arguments. VERSION is the option that prints its version.
 peer_run() {
-    local name=$1 command=$2 try port argument arguments=() path libraries=
-    shift 2
+    local name=$1 command=$2 version=$3 try port argument arguments=() path libraries=
+    shift 3
     path=$(command -v "$command" || find "$peer_root" -path "*bin/$command" | head -n 1)
     [[ -z $peer_root ]] || libraries=$(_peer_libraries)
     server_dir[$name]=$(mktemp -d "${TMPDIR:-/tmp}/emq-bench-XXXXXX")
@@ -61,7 +62,10 @@ peer_run() {
             "$path" "${arguments[@]}" </dev/null >out 2>&1) &
         server_pid[$name]=$!
         server_port[$name]=$port
-        ! _peer_answers "$name" || return 0
+        if _peer_answers "$name"; then
+            peer_version[$command]=$(LD_LIBRARY_PATH=$libraries "$path" "$version" 2>&1 | sed -n '/./{s, - http.*,,p;q}') || true
+            return 0
+        fi
         wait "${server_pid[$name]}" 2>/dev/null || true
         unset "server_pid[$name]"
     done
@@ -90,12 +94,47 @@ start_beanstalkd() { # beanstalkd-off or beanstalkd-everysec
     local options=(-l 127.0.0.1 -p PORT)
     peer_package beanstalkd beanstalkd || return 1
     [[ $1 != *-everysec* ]] || options+=(-b DIR -f 1000)
-    peer_run "$1" beanstalkd "${options[@]}"
+    peer_run "$1" beanstalkd -v "${options[@]}"
 }
 
 start_gearmand() {
     local options=(--listen=127.0.0.1 --port=PORT --log-file=stderr)
     peer_package gearman-job-server gearmand || return 1
     ((EUID != 0)) || options+=(--user=root)
-    peer_run "$1" gearmand "${options[@]}"
+    peer_run "$1" gearmand --version "${options[@]}"
+}
+
+# The versions of those that were run.
+peer_facts() {
+    local name
+    for name in "${!peer_version[@]}"; do
+        printf 'peer %s=%s\n' "$name" "${peer_version[$name]}"
+    done | sort
+}
+
+# get_bullmq: sets bullmq_packages to the folder that npm has put it in.
+get_bullmq() {
+    bullmq_packages=$peer_cache/bench-bullmq
+    peer_reason='there is no npm'
+    command -v npm >/dev/null && command -v node >/dev/null || return 1
+    [[ ! -f $bullmq_packages/stamp ]] || return 0
+    peer_reason='bullmq is not there'
+    [[ $mode != quick ]] || return 1
+    peer_reason="npm can't get bullmq (log: $bullmq_packages.log)"
+    say 'getting bullmq'
+    mkdir -p "$bullmq_packages"
+    npm install --prefix "$bullmq_packages" --no-audit --no-fund bullmq ioredis@5 >"$bullmq_packages.log" 2>&1 || return 1
+    touch "$bullmq_packages/stamp"
+}
+
+run_bullmq() { # run_bullmq CELL ROUND SERVER [NAME=VALUE]...
+    if ! get_bullmq; then
+        unmeasured "$1" "$peer_reason"
+        return 0
+    fi
+    peer_version[bullmq]=$(cd "$bullmq_packages/node_modules" && for name in bullmq ioredis; do
+        printf '%s %s, ' "$name" "$(sed -n 's/^ *"version": "\(.*\)",*$/\1/p' "$name/package.json")"
+    done)"node $(node --version)"
+    node "$root/bench/bullmq.js" packages="$bullmq_packages" \
+        cell="$1" round="$2" port="${server_port[$3]}" pid="${server_pid[$3]}" "${@:4}"
 }

@@ -13,5 +13,8 @@ set ylabel "server time per job, reference Lua = 1"
 plot for [i=2:5] "verbs.dat" using i:xtic(1) title columnheader(i)
 
 set output "lifecycle.svg"
+set logscale y
+set yrange [0.005:*]
+set xtics rotate by -20
 set ylabel "jobs per second, libemq pipelined = 1"
 plot for [i=2:5] "lifecycle.dat" using i:xtic(1) title columnheader(i)

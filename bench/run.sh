@@ -136,7 +136,7 @@ facts() {
 
 facts >"$out/facts.new"
 if [[ $mode == full && -f $results ]]; then
-    cmp -s "$out/facts.new" "$out/facts" ||
+    cmp -s "$out/facts.new" <(grep -v '^peer ' "$out/facts") ||
         fail "$out was measured on another machine or commit: give another --out, or remove it" 2
     say "going on with $(wc -l <"$results") runs in $results"
 else
@@ -149,10 +149,11 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 unmeasured() { # unmeasured CELL REASON
-    say "$1: unmeasured: $2"
     local line
     line=$(printf '{"cell":"%s","round":0,"unmeasured":"%s"}' "$1" "${2//\"/}")
-    grep -qF "$line" "$results" || printf '%s\n' "$line" >>"$results"
+    ! grep -qF "$line" "$results" || return 0
+    say "$1: unmeasured: $2"
+    printf '%s\n' "$line" >>"$results"
 }
 
 run_cell() { # run_cell INDEX ROUND
@@ -206,9 +207,12 @@ for ((round = 1; round <= rounds; round++)); do
     ((SECONDS - round_begun <= longest)) || longest=$((SECONDS - round_begun))
 done
 stop_servers
+peer_facts >>"$out/facts"
 
 "$build/bench/emq_bench_report" "$out" "$root/bench/targets.txt" | tee "$out/report.txt"
-if command -v gnuplot >/dev/null || { [[ $mode != quick ]] && "$root/tools/deps.sh" plot; }; then
+if [[ $only != '*' ]]; then
+    say 'some cells alone: no plots'
+elif command -v gnuplot >/dev/null || { [[ $mode != quick ]] && "$root/tools/deps.sh" plot; }; then
     (cd "$out" && gnuplot "$root/bench/plot.gp") || say 'gnuplot failed: no plots'
 fi
 say "results in $out, after $(time_text $((SECONDS - begun)))"

@@ -9,6 +9,7 @@ start_server() { # start_server NAME: 1, with peer_reason, when it can't be had
     [[ -z ${server_pid[$1]:-} ]] || return 0
     local result=0
     case $1 in
+    none) ;;
     valkey-*) start_valkey "$1" ;;
     beanstalkd-*) start_beanstalkd "$1" || result=1 ;;
     gearmand-*) start_gearmand "$1" || result=1 ;;
@@ -19,7 +20,8 @@ start_server() { # start_server NAME: 1, with peer_reason, when it can't be had
 # valkey-AOF[-WHAT]: off or everysec; WHAT tells servers apart that must not share their data.
 start_valkey() {
     local name=$1 aof=${1#valkey-} line value conf=(--conf 'appendonly no')
-    [[ ${aof%%-*} != everysec ]] || conf=()
+    # no rewrite begins in the middle of a measurement
+    [[ ${aof%%-*} != everysec ]] || conf=(--conf 'auto-aof-rewrite-percentage 0')
     [[ $name != *-default ]] || conf+=(--conf 'hash-max-listpack-value 64')
     while IFS='=' read -r line value; do
         case $line in

@@ -4,12 +4,19 @@
 #include <string.h>
 
 #include "async.h"
-#include "backoff.h"
+#include "chance.h"
 #include "decode.h"
 #include "memory.h"
 #include "resolve.h"
 
 /* Pausing. */
+
+/* Anywhere between nothing and the cap, which doubles with each failure: clients that lost the same
+ * server do not come back in step. */
+static uint64_t next_pause(const emq_async *client) {
+    return emq_draw(emq_doubled(client->options.backoff_min_ms, client->options.backoff_max_ms,
+                                client->failures));
+}
 
 void emq_async_connect_in(emq_async *client, uint64_t ms) {
     client->stage = EMQ_STAGE_RESTING;
@@ -76,8 +83,8 @@ void emq_async_lose(emq_async *client, int result) {
     if (was_open && uv_now(client->loop) - client->opened_at >= client->options.backoff_max_ms) {
         client->failures = 0; /* it had been good for a while, with requests or without */
     }
-    uint32_t pause = emq_backoff_draw(client->failures++, client->options.backoff_min_ms,
-                                      client->options.backoff_max_ms);
+    uint64_t pause = next_pause(client);
+    client->failures++;
     emq_async_connect_in(client, pause);
     emq_async_note(client, EMQ_ASYNC_CLOSED, result);
 }

@@ -8,7 +8,7 @@
 #include <emq/events.h>
 #include <string.h>
 
-#include "backoff.h"
+#include "chance.h"
 #include "client.h"
 #include "event.h"
 #include "handshake.h"
@@ -63,8 +63,8 @@ static int has_passed(emq_deadline deadline) {
 static int note_failure(emq_events *events, int result) {
     emq_connection_close(connection_of(events));
     events->failures += events->failures < 16;
-    events->retry =
-        emq_deadline_in(emq_backoff_draw(events->failures - 1, BACKOFF_MIN_MS, BACKOFF_MAX_MS));
+    events->retry = emq_deadline_in(
+        emq_draw(emq_doubled(BACKOFF_MIN_MS, BACKOFF_MAX_MS, events->failures - 1)));
     events->failure = result;
     return result;
 }

@@ -14,6 +14,7 @@
 #define FIRST_KEY 2 /* argument; the verb and the count of the keys come before it */
 
 typedef struct pipeline_entry {
+    int is_raw;            /* any command: there is no question */
     emq_question question; /* its queue stands in the bytes, at queue_at */
     size_t queue_at;
     emq_id id; /* of an admission */
@@ -367,6 +368,12 @@ int emq_pipeline_tra_bitget(emq_pipeline *p, emq_bytes key, const uint32_t *offs
     return add_verb(p, built, EMQ_VERB_TRA_BITGET, count);
 }
 
+int emq_pipeline_command(emq_pipeline *p, int argc, const char *const *argv,
+                         const size_t *argvlen) {
+    const pipeline_entry entry = {.is_raw = 1};
+    return add(p, p == NULL ? EMQ_EINVAL : emq_line_raw(&p->line, argc, argv, argvlen), &entry);
+}
+
 /* The result of an entry without an answer. */
 static int result_without_answer(const emq_pipeline *p, size_t i, size_t sent) {
     if (p->ends[i] > sent) {
@@ -377,6 +384,9 @@ static int result_without_answer(const emq_pipeline *p, size_t i, size_t sent) {
 
 static int decode_entry(emq_pipeline *p, size_t i) {
     pipeline_entry *entry = &p->entries[i];
+    if (entry->is_raw) {
+        return emq_decode_raw(p->replies[i], &p->text);
+    }
     entry->question.queue.data = p->buffer.bytes + entry->queue_at;
     int result = emq_decode_verb(&entry->outcome, &entry->question, p->replies[i], &p->text);
     if (result == EMQ_OK && entry->extension != NULL) {
@@ -488,7 +498,9 @@ const char *emq_pipeline_get_error(emq_pipeline *p, size_t i) {
     }
     if (p->replies[i] != NULL) {
         emq_outcome nothing = {0};
-        int again = emq_decode_verb(&nothing, &entry->question, p->replies[i], &p->text);
+        int again = entry->is_raw
+                        ? emq_decode_raw(p->replies[i], &p->text)
+                        : emq_decode_verb(&nothing, &entry->question, p->replies[i], &p->text);
         emq_outcome_clear(&nothing);
         if (again == entry->result) {
             return p->text.bytes;
@@ -563,4 +575,14 @@ emq_ids *emq_pipeline_take_dead(emq_pipeline *p, size_t i) {
         p->entries[i].outcome.dead = NULL;
     }
     return ids;
+}
+
+/* An emq_reply is the reply itself under another name. */
+emq_reply *emq_pipeline_take_reply(emq_pipeline *p, size_t i) {
+    redisReply *reply = NULL;
+    if (find(p, i) != NULL && p->entries[i].is_raw && p->entries[i].result == EMQ_OK) {
+        reply = p->replies[i];
+        p->replies[i] = NULL;
+    }
+    return (emq_reply *)reply;
 }

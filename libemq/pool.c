@@ -12,6 +12,7 @@
 #include "memory.h"
 
 #include "client.h"
+#include "condition.h"
 
 #define DEFAULT_CLIENTS 8
 #define DEFAULT_CHECKOUT_MS 5000
@@ -189,22 +190,11 @@ static void leave_queue(emq_pool *pool, const waiter *w) {
     pool->stats.waiting--;
 }
 
-static int init_condition(pthread_cond_t *condition) {
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) != 0) {
-        return 0;
-    }
-    int failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
-                 pthread_cond_init(condition, &attributes) != 0;
-    (void)pthread_condattr_destroy(&attributes);
-    return !failed;
-}
-
 /* Waits in line for a place. */
 static int await_slot(slot **out, emq_pool *pool, emq_deadline deadline) {
     const struct timespec until = emq_deadline_timespec(deadline);
     waiter w = {.next = NULL};
-    if (!init_condition(&w.changed)) {
+    if (!emq_condition_init(&w.changed)) {
         return emq_text_fail_plain(&pool->error, EMQ_ESYSTEM);
     }
     *pool->end = &w;

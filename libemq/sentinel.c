@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backoff.h"
+#include "chance.h"
 #include "decode.h"
 #include "line.h"
 
@@ -108,7 +108,7 @@ static void end_round(emq_search *s) {
         give_up(s);
         return;
     }
-    uint32_t pause = emq_backoff_draw(s->pauses++, PAUSE_MIN_MS, PAUSE_MAX_MS);
+    uint32_t pause = emq_draw(emq_doubled(PAUSE_MIN_MS, PAUSE_MAX_MS, s->pauses++));
     emq_deadline until = emq_deadline_in(pause < PAUSE_LEAST_MS ? PAUSE_LEAST_MS : pause);
     s->step = EMQ_SEARCH_PAUSE;
     s->until = until.at_ns < s->deadline.at_ns ? until : s->deadline;

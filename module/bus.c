@@ -229,7 +229,7 @@ static void publish(emq_call *call, const member *members, size_t count) {
         return;
     }
     ValkeyModuleString *message = make_message(call, members, count, number);
-    emq_effect_set(writes, last, ValkeyModule_CreateStringFromLongLong(call->ctx, number));
+    emq_effect_set(writes, last, emq_number_text(call, number));
     emq_reply_integer(call, emq_effect_publish(writes, channel, message));
 }
 
@@ -296,7 +296,7 @@ void emq_handle_failures_incr(emq_call *call) {
     }
     emq_writes *writes = emq_begin_writes(call);
     if (writes != NULL) {
-        const emq_field counted = {field, ValkeyModule_CreateStringFromLongLong(call->ctx, count)};
+        const emq_field counted = {field, emq_number_text(call, count)};
         emq_effect_hset(writes, failures, &counted, 1);
         emq_reply_integer(call, count);
     }

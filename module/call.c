@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "effects.h"
+#include "names.h"
 #include "read.h"
 #include "wait.h"
 
@@ -82,6 +83,13 @@ void emq_reply_empty(emq_call *call) {
     (void)ValkeyModule_ReplyWithArray(call->ctx, 0);
 }
 
+/* Most numbers of a row are small ones: a first token, a first failure. */
+ValkeyModuleString *emq_number_text(emq_call *call, int64_t number) {
+    return number >= 0 && number < EMQ_SMALL_NUMBERS
+               ? emq_the_host.small_numbers[number]
+               : ValkeyModule_CreateStringFromLongLong(call->ctx, number);
+}
+
 int64_t emq_now_ms(void) {
     return ValkeyModule_CachedMicroseconds() / 1000;
 }
@@ -142,12 +150,12 @@ static int is_named_by_itself(emq_key_kind kind) {
     return kind == EMQ_KEY_STREAM || kind == EMQ_KEY_STREAM_FAILURES;
 }
 
-static int key_matches(const emq_call *call, int index, emq_slice id) {
+static int key_matches(const emq_call *call, int index, emq_slice base, emq_slice id) {
     emq_key_kind kind = call->verb->keys[index];
     emq_slice key = emq_text(call->argv[2 + index]);
     emq_slice name;
     return is_named_by_itself(kind) ? emq_key_find_name(&name, key, kind, call->queue)
-                                    : emq_key_matches(key, kind, call->queue, id);
+                                    : emq_key_matches_base(key, kind, base, id);
 }
 
 /* The queue is the one that the first key names; every key must then be byte for byte what its
@@ -157,9 +165,10 @@ static int check_layout(emq_call *call) {
     int id_index = emq_verb_find_value(verb, EMQ_VALUE_ID);
     emq_slice id = id_index < 0 ? (emq_slice){"", 0} : emq_text(emq_value(call, id_index));
     int has_queue = emq_key_find_queue(&call->queue, emq_text(call->argv[2]));
+    emq_slice base = has_queue ? emq_key_base_of(call->queue) : (emq_slice){"", 0};
     for (int i = 0; i < verb->key_count; i++) {
         int needs_queue = verb->keys[i] != EMQ_KEY_FENCE;
-        if ((has_queue || !needs_queue) && key_matches(call, i, id)) {
+        if ((has_queue || !needs_queue) && key_matches(call, i, base, id)) {
             continue;
         }
         char refusal[REFUSAL_MAX];
@@ -299,7 +308,10 @@ static int check_verb(emq_call *call) {
 
 static ValkeyModuleString *build_key(const emq_call *call, const emq_reach_key *key) {
     char name[EMQ_KEY_MAX + 1];
-    emq_slice id = key->id == NULL ? (emq_slice){"", 0} : emq_text(key->id);
+    if (key->id == NULL) {
+        return emq_names_hold(call->ctx, call->queue, key->kind);
+    }
+    emq_slice id = emq_text(key->id);
     size_t length = emq_key_write(name, sizeof(name), key->kind, call->queue, id);
     return ValkeyModule_CreateString(call->ctx, name, length);
 }

@@ -148,6 +148,9 @@ void emq_signal_ready(emq_call *call, emq_ref pending);
 void emq_reply_integer(emq_call *call, int64_t value);
 void emq_reply_empty(emq_call *call);
 
+/* A number as a string of the host. */
+ValkeyModuleString *emq_number_text(emq_call *call, int64_t number);
+
 /* Server time of this command in milliseconds, the same that TIME answers in it. */
 int64_t emq_now_ms(void);
 

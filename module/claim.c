@@ -80,8 +80,7 @@ static void lease(emq_call *call, emq_writes *writes, claim_search *search, int6
     for (size_t i = 0; i < search->found_count; i++) {
         const emq_field fields[] = {
             {strings->state, strings->active},
-            {strings->attempts,
-             ValkeyModule_CreateStringFromLongLong(call->ctx, search->found[i].attempts)},
+            {strings->attempts, emq_number_text(call, search->found[i].attempts)},
             {strings->lease_epoch, strings->run_id},
         };
         emq_effect_hset(writes, search->found[i].row_ref, fields, 3);

@@ -48,6 +48,25 @@ static void expect_ok(emq_writes *writes, int result, const char *command) {
     }
 }
 
+/* Replicates a command on a key with some arguments. A list of them makes the host allocate again:
+ * the few of a single job are named one by one. */
+static int replicate(emq_writes *writes, const char *command, emq_ref ref, ValkeyModuleString **a,
+                     size_t count) {
+    switch (count) {
+    case 0:
+        return ValkeyModule_Replicate(writes->ctx, command, "s", ref.name);
+    case 1:
+        return ValkeyModule_Replicate(writes->ctx, command, "ss", ref.name, a[0]);
+    case 2:
+        return ValkeyModule_Replicate(writes->ctx, command, "sss", ref.name, a[0], a[1]);
+    case 6:
+        return ValkeyModule_Replicate(writes->ctx, command, "sssssss", ref.name, a[0], a[1], a[2],
+                                      a[3], a[4], a[5]);
+    default:
+        return ValkeyModule_Replicate(writes->ctx, command, "sv", ref.name, a, count);
+    }
+}
+
 void emq_effect_set(emq_writes *writes, emq_ref ref, ValkeyModuleString *value) {
     ValkeyModuleKey *key = open_for_write(writes, ref);
     expect_ok(writes, ValkeyModule_StringSet(key, value), "SET");
@@ -71,10 +90,7 @@ void emq_effect_hset(emq_writes *writes, emq_ref ref, const emq_field *fields, i
                              f[1].value, f[2].name, f[2].value, f[3].name, f[3].value, f[4].name);
     ValkeyModule_CloseKey(key);
     expect_ok(writes, set == count ? VALKEYMODULE_OK : VALKEYMODULE_ERR, "HSET");
-    expect_ok(
-        writes,
-        ValkeyModule_Replicate(writes->ctx, "HSET", "sv", ref.name, arguments, 2 * (size_t)count),
-        "HSET");
+    expect_ok(writes, replicate(writes, "HSET", ref, arguments, 2 * (size_t)count), "HSET");
     queue_event(writes, VALKEYMODULE_NOTIFY_HASH, "hset", ref);
 }
 
@@ -89,9 +105,7 @@ void emq_effect_hdel(emq_writes *writes, emq_ref ref, ValkeyModuleString **field
     queue_event_if_deleted(writes, key, ref);
     ValkeyModule_CloseKey(key);
     expect_ok(writes, deleted == count ? VALKEYMODULE_OK : VALKEYMODULE_ERR, "HDEL");
-    expect_ok(writes,
-              ValkeyModule_Replicate(writes->ctx, "HDEL", "sv", ref.name, fields, (size_t)count),
-              "HDEL");
+    expect_ok(writes, replicate(writes, "HDEL", ref, fields, (size_t)count), "HDEL");
 }
 
 void emq_effect_persist(emq_writes *writes, emq_ref ref) {
@@ -152,9 +166,7 @@ void emq_effect_zadd_all(emq_writes *writes, emq_ref ref, int64_t score,
         arguments[2 * i] = text;
         arguments[2 * i + 1] = members[i];
     }
-    expect_ok(writes,
-              ValkeyModule_Replicate(writes->ctx, "ZADD", "sv", ref.name, arguments, 2 * count),
-              "ZADD");
+    expect_ok(writes, replicate(writes, "ZADD", ref, arguments, 2 * count), "ZADD");
     ValkeyModule_Free(arguments);
     if (changed) {
         queue_event(writes, VALKEYMODULE_NOTIFY_ZSET, "zadd", ref);
@@ -171,8 +183,7 @@ void emq_effect_zrem(emq_writes *writes, emq_ref ref, ValkeyModuleString **membe
     queue_event(writes, VALKEYMODULE_NOTIFY_ZSET, "zrem", ref);
     queue_event_if_deleted(writes, key, ref);
     ValkeyModule_CloseKey(key);
-    expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "ZREM", "sv", ref.name, members, count),
-              "ZREM");
+    expect_ok(writes, replicate(writes, "ZREM", ref, members, count), "ZREM");
 }
 
 void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count) {
@@ -186,7 +197,7 @@ void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count) {
         queue_event(writes, VALKEYMODULE_NOTIFY_GENERIC, "del", refs[i]);
         names[i] = refs[i].name;
     }
-    expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "DEL", "v", names, count), "DEL");
+    expect_ok(writes, replicate(writes, "DEL", refs[0], names + 1, count - 1), "DEL");
     if (names != few) {
         ValkeyModule_Free(names);
     }

@@ -48,6 +48,7 @@ const char *const emq_gate_apis[] = {
     "GetServerVersion",
     "HashGet",
     "HashSet",
+    "HoldString",
     "InfoAddFieldCString",
     "InfoAddFieldULongLong",
     "InfoAddSection",

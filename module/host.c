@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gate.h"
+#include "names.h"
 #include "wait.h"
 
 emq_host emq_the_host;
@@ -107,6 +108,7 @@ int emq_host_init(ValkeyModuleCtx *ctx) {
 void emq_host_free(void) {
     emq_strings *s = &emq_the_host.strings;
     emq_wait_free();
+    emq_names_free();
     ValkeyModuleString *const all[] = {
         s->fence_key,   s->wire,   s->state,  s->attempts, s->payload,
         s->lease_epoch, s->group,  s->parent, s->failures, s->last_error,

@@ -41,7 +41,7 @@ typedef struct emq_host {
      * a host that lacks it (before 9.1). */
     int (*check_permissions)(ValkeyModuleUser *user, ValkeyModuleString **argv, int argc, int dbid,
                              ValkeyModuleACLLogEntryReason *denial_reason);
-    /* The texts "0" to "n": the key count in such a check. */
+    /* The texts "0" to "n": the key count in such a check, and small numbers in rows. */
     ValkeyModuleString *small_numbers[EMQ_SMALL_NUMBERS];
 } emq_host;
 

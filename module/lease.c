@@ -33,7 +33,8 @@ void emq_handle_extend(emq_call *call) {
     if (!emq_value_integer(call, 2, &lease_ms)) {
         return;
     }
-    emq_presence presence = emq_read_row_for_settle(call, row_ref, &row);
+    emq_presence presence =
+        emq_refuse_other_type(call, emq_read_row_for_lease(call, row_ref, &row));
     if (presence == EMQ_ABSENT) {
         emq_reply_integer(call, -1);
     }
@@ -70,7 +71,7 @@ typedef struct member {
  * that can't be extended. */
 static int look_at(emq_call *call, emq_ref active, member *m, ValkeyModuleString *token) {
     m->is_held = 0;
-    if (emq_read_row(call, m->row_ref, &m->row) != EMQ_PRESENT ||
+    if (emq_read_row_for_lease(call, m->row_ref, &m->row) != EMQ_PRESENT ||
         !emq_slice_equal(emq_text(m->row.attempts), emq_text(token))) {
         return 1;
     }

@@ -6,7 +6,7 @@
 
 /* Reads a row and answers -1 when there is none. */
 static int read_row(emq_call *call, emq_ref row_ref, emq_row *row) {
-    emq_presence presence = emq_read_row_for_settle(call, row_ref, row);
+    emq_presence presence = emq_refuse_other_type(call, emq_read_row(call, row_ref, row));
     if (presence == EMQ_ABSENT) {
         emq_reply_integer(call, -1);
     }
@@ -70,7 +70,7 @@ void emq_handle_reprocess(emq_call *call) {
     if (!read_row(call, row_ref, &row)) {
         return;
     }
-    if (row.group != NULL) {
+    if (row.has_group) {
         (void)emq_refuse(call, "EMQLANE lane row: use the EMQ.GROUP verb");
         return;
     }

@@ -33,14 +33,17 @@ static emq_presence open_quietly(emq_call *call, emq_ref ref, int type, ValkeyMo
     return EMQ_PRESENT;
 }
 
-/* The same; refuses another type. */
-static emq_presence open_typed(emq_call *call, emq_ref ref, int type, ValkeyModuleKey **out) {
-    emq_presence presence = open_quietly(call, ref, type, out);
+emq_presence emq_refuse_other_type(emq_call *call, emq_presence presence) {
     if (presence == EMQ_OTHER_TYPE) {
         (void)emq_refuse_type(call);
         return EMQ_PRESENCE_REFUSED;
     }
     return presence;
+}
+
+/* Opens a key of the given type; refuses another one. */
+static emq_presence open_typed(emq_call *call, emq_ref ref, int type, ValkeyModuleKey **out) {
+    return emq_refuse_other_type(call, open_quietly(call, ref, type, out));
 }
 
 emq_presence emq_read_row_for_claim(emq_call *call, emq_ref ref, emq_row *row) {
@@ -65,20 +68,26 @@ emq_presence emq_read_row(emq_call *call, emq_ref ref, emq_row *row) {
         return presence;
     }
     (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->state, &row->state,
-                               names->attempts, &row->attempts, names->lease_epoch,
-                               &row->lease_epoch, names->group, &row->group, names->parent,
-                               &row->parent, NULL);
+                               names->attempts, &row->attempts, NULL);
+    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_EXISTS, names->lease_epoch, &row->has_epoch,
+                               names->group, &row->has_group, names->parent, &row->has_parent,
+                               NULL);
     ValkeyModule_CloseKey(key);
     return row->attempts == NULL ? EMQ_ABSENT : EMQ_PRESENT;
 }
 
-emq_presence emq_read_row_for_settle(emq_call *call, emq_ref ref, emq_row *row) {
-    emq_presence presence = emq_read_row(call, ref, row);
-    if (presence == EMQ_OTHER_TYPE) {
-        (void)emq_refuse_type(call);
-        return EMQ_PRESENCE_REFUSED;
+emq_presence emq_read_row_for_lease(emq_call *call, emq_ref ref, emq_row *row) {
+    const emq_strings *names = &emq_the_host.strings;
+    ValkeyModuleKey *key = NULL;
+    emq_presence presence = open_quietly(call, ref, VALKEYMODULE_KEYTYPE_HASH, &key);
+    *row = (emq_row){0};
+    if (presence != EMQ_PRESENT) {
+        return presence;
     }
-    return presence;
+    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->attempts, &row->attempts,
+                               names->lease_epoch, &row->lease_epoch, NULL);
+    ValkeyModule_CloseKey(key);
+    return row->attempts == NULL ? EMQ_ABSENT : EMQ_PRESENT;
 }
 
 emq_presence emq_read_row_for_sweep(emq_call *call, emq_ref ref, emq_row *row) {
@@ -88,9 +97,10 @@ emq_presence emq_read_row_for_sweep(emq_call *call, emq_ref ref, emq_row *row) {
     if (open_quietly(call, ref, VALKEYMODULE_KEYTYPE_HASH, &key) != EMQ_PRESENT) {
         return EMQ_ABSENT;
     }
-    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->state, &row->state, names->group,
-                               &row->group, names->lease_epoch, &row->lease_epoch, names->stalled,
-                               &row->stalled, NULL);
+    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->state, &row->state,
+                               names->lease_epoch, &row->lease_epoch, names->stalled, &row->stalled,
+                               NULL);
+    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_EXISTS, names->group, &row->has_group, NULL);
     ValkeyModule_CloseKey(key);
     return EMQ_PRESENT;
 }

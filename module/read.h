@@ -6,15 +6,16 @@
 
 #include "call.h"
 
-/* What a row holds; NULL for a field that is not there. */
+/* What a row holds; NULL for a field that is not there, or that was not asked for. */
 typedef struct emq_row {
     ValkeyModuleString *state;
     ValkeyModuleString *attempts;
     ValkeyModuleString *payload;
     ValkeyModuleString *lease_epoch;
-    ValkeyModuleString *group;
-    ValkeyModuleString *parent;
     ValkeyModuleString *stalled;
+    int has_epoch; /* these fields are there; a value that nobody reads is not made into a string */
+    int has_group;
+    int has_parent;
 } emq_row;
 
 typedef enum emq_presence {
@@ -30,15 +31,19 @@ int emq_refuse_type(emq_call *call);
 /* Reads what a claim needs of a row: attempts and payload. It refuses nothing. */
 emq_presence emq_read_row_for_claim(emq_call *call, emq_ref ref, emq_row *row);
 
-/* Reads what settling needs of a row: everything but the payload. A row without attempts is absent
- * to it. It refuses nothing: in a batch one damaged row must not refuse the others. */
+/* Reads what settling needs of a row: state, attempts, and whether it has lease_epoch, group and
+ * parent. A row without attempts is absent to it. It refuses nothing: in a batch one damaged row
+ * must not refuse the others. */
 emq_presence emq_read_row(emq_call *call, emq_ref ref, emq_row *row);
 
-/* The same; refuses another type. */
-emq_presence emq_read_row_for_settle(emq_call *call, emq_ref ref, emq_row *row);
+/* The same of what prolonging a lease needs: attempts and lease_epoch. */
+emq_presence emq_read_row_for_lease(emq_call *call, emq_ref ref, emq_row *row);
 
-/* Reads what a sweep needs of a row: state, group, lease_epoch and stalled. It refuses nothing:
- * what is no row is absent to it. */
+/* Refuses another type, of which such a look has told. */
+emq_presence emq_refuse_other_type(emq_call *call, emq_presence presence);
+
+/* Reads what a sweep needs of a row: state, lease_epoch, stalled, and whether it has group. It
+ * refuses nothing: what is no row is absent to it. */
 emq_presence emq_read_row_for_sweep(emq_call *call, emq_ref ref, emq_row *row);
 
 /* Tells whether a row's state is this one. */

@@ -34,8 +34,7 @@ static emq_standing find_holder(emq_call *call, emq_settling *job, emq_ref activ
     }
     if (attempts >= 1 && emq_row_is(&job->row, EMQ_STATE_ACTIVE)) {
         job->holder = active;
-    } else if (attempts >= 1 && job->row.lease_epoch != NULL &&
-               emq_row_is(&job->row, EMQ_STATE_PENDING)) {
+    } else if (attempts >= 1 && job->row.has_epoch && emq_row_is(&job->row, EMQ_STATE_PENDING)) {
         job->holder = pending;
     } else {
         return EMQ_STANDING_LOST;
@@ -52,10 +51,10 @@ emq_standing emq_settle_judge(emq_call *call, emq_settling *job, const ValkeyMod
     if (presence != EMQ_PRESENT) {
         return presence == EMQ_ABSENT ? EMQ_STANDING_GONE : EMQ_STANDING_NO_ROW;
     }
-    if (job->row.group != NULL) {
+    if (job->row.has_group) {
         return EMQ_STANDING_LANE;
     }
-    if (refuses_flow && job->row.parent != NULL) {
+    if (refuses_flow && job->row.has_parent) {
         return EMQ_STANDING_FLOW;
     }
     /* a token is compared as text: it is the row's attempts at the claim */
@@ -93,15 +92,14 @@ int emq_settle_check(emq_call *call, const emq_settle_rule *rule, emq_settling *
 /* Takes the lease off: the id leaves the set that holds it, and the row its epoch. */
 static void release(emq_writes *writes, emq_settling *job) {
     emq_effect_zrem(writes, job->holder, &job->id, 1);
-    if (job->row.lease_epoch != NULL) {
+    if (job->row.has_epoch) {
         ValkeyModuleString *epoch = emq_the_host.strings.lease_epoch;
         emq_effect_hdel(writes, job->row_ref, &epoch, 1);
     }
 }
 
 void emq_settle_count(emq_call *call, emq_writes *writes, emq_ref metrics, int64_t count) {
-    const emq_field field = {emq_the_host.strings.count,
-                             ValkeyModule_CreateStringFromLongLong(call->ctx, count)};
+    const emq_field field = {emq_the_host.strings.count, emq_number_text(call, count)};
     emq_effect_hset(writes, metrics, &field, 1);
 }
 
@@ -119,7 +117,7 @@ static void write_failure(emq_call *call, emq_writes *writes, emq_settling *job,
     const emq_field fields[] = {
         {strings->state, state},
         {strings->last_error, cut_error(call, emq_value(call, 4))},
-        {strings->failures, ValkeyModule_CreateStringFromLongLong(call->ctx, failures)},
+        {strings->failures, emq_number_text(call, failures)},
     };
     release(writes, job);
     emq_effect_hset(writes, job->row_ref, fields, 3);

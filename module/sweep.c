@@ -78,7 +78,7 @@ static emq_visit look_at(emq_call *call, ValkeyModuleString *id, void *data) {
         drop(s, id);
         return EMQ_VISIT_ON;
     }
-    if (row.group != NULL) {
+    if (row.has_group) {
         return EMQ_VISIT_ON; /* the sweeps of lanes move it */
     }
     if (s->max_stalled > 0) {
@@ -109,8 +109,7 @@ static void make_pending(emq_call *call, emq_writes *writes, emq_ref from, emq_r
     emq_field fields[2] = {{strings->state, strings->pending}};
     int count = 1;
     if (m->fate == FATE_STALLED) {
-        fields[count++] = (emq_field){strings->stalled,
-                                      ValkeyModule_CreateStringFromLongLong(call->ctx, m->stalled)};
+        fields[count++] = (emq_field){strings->stalled, emq_number_text(call, m->stalled)};
     }
     emq_effect_zrem(writes, from, &m->id, 1);
     emq_effect_hset(writes, m->row_ref, fields, count);
@@ -121,7 +120,7 @@ static void make_dead(emq_call *call, emq_writes *writes, emq_ref from, emq_ref 
     const emq_strings *strings = &emq_the_host.strings;
     const emq_field fields[] = {
         {strings->state, strings->dead},
-        {strings->stalled, ValkeyModule_CreateStringFromLongLong(call->ctx, m->stalled)},
+        {strings->stalled, emq_number_text(call, m->stalled)},
         {strings->last_error, strings->stalled}, /* field and text are the same word */
     };
     emq_effect_zrem(writes, from, &m->id, 1);
@@ -211,8 +210,7 @@ static void take_back(emq_call *call, emq_ref metrics, sweep *s) {
         }
         drop_all(writes, active, s);
         if (s->dead_count > 0) {
-            const emq_field count = {emq_the_host.strings.count,
-                                     ValkeyModule_CreateStringFromLongLong(call->ctx, failed)};
+            const emq_field count = {emq_the_host.strings.count, emq_number_text(call, failed)};
             emq_effect_hset(writes, metrics, &count, 1);
         }
     }

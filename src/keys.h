@@ -28,6 +28,11 @@ int emq_key_find_queue(emq_slice *queue, emq_slice key);
 /* Tells whether a key is byte for byte the one that kind, queue and id dictate. */
 int emq_key_matches(emq_slice key, emq_key_kind kind, emq_slice queue, emq_slice id);
 
+/* The base `emq:{q}:` around a queue that emq_key_find_queue has found, and the same test with it.
+ */
+emq_slice emq_key_base_of(emq_slice found_queue);
+int emq_key_matches_base(emq_slice key, emq_key_kind kind, emq_slice base, emq_slice id);
+
 /* Finds the name in a key of a kind that is named; returns 1 and sets *name, or returns 0 when the
  * key is not one of this kind and queue with a valid name. */
 int emq_key_find_name(emq_slice *name, emq_slice key, emq_key_kind kind, emq_slice queue);

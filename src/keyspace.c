@@ -19,16 +19,18 @@ typedef enum key_name {
 } key_name;
 
 typedef struct key_shape {
-    const char *before; /* what follows the base */
+    emq_slice before; /* what follows the base */
     key_name name;
-    const char *after; /* what follows the name */
+    emq_slice after; /* what follows the name */
     const char *pattern;
 } key_shape;
 
+#define TEXT(literal)                                                                              \
+    { literal, sizeof(literal) - 1 }
 #define PLAIN(text)                                                                                \
-    { text, NAME_NONE, "", "emq:{q}:" text }
+    { TEXT(text), NAME_NONE, TEXT(""), "emq:{q}:" text }
 #define OF_JOB(tail)                                                                               \
-    { "job:", NAME_JOB, tail, "emq:{q}:job:<id>" tail }
+    { TEXT("job:"), NAME_JOB, TEXT(tail), "emq:{q}:job:<id>" tail }
 
 static const key_shape shapes[] = {
     [EMQ_KEY_BASE] = PLAIN(""),
@@ -56,12 +58,12 @@ static const key_shape shapes[] = {
     [EMQ_KEY_PROCESSED] = OF_JOB(":processed"),
     [EMQ_KEY_CHILD_FAILED] = OF_JOB(":failed"),
     [EMQ_KEY_UNSUCCESSFUL] = OF_JOB(":unsuccessful"),
-    [EMQ_KEY_LANE] = {"g:", NAME_PLAIN, ":pending", "emq:{q}:g:<group>:pending"},
-    [EMQ_KEY_DEDUP] = {"de:", NAME_PLAIN, "", "emq:{q}:de:<dedup-id>"},
-    [EMQ_KEY_STREAM] = {"stream:", NAME_PLAIN, "", "emq:{q}:stream:<name>"},
-    [EMQ_KEY_STREAM_FAILURES] = {"stream:", NAME_PLAIN, ":failures",
+    [EMQ_KEY_LANE] = {TEXT("g:"), NAME_PLAIN, TEXT(":pending"), "emq:{q}:g:<group>:pending"},
+    [EMQ_KEY_DEDUP] = {TEXT("de:"), NAME_PLAIN, TEXT(""), "emq:{q}:de:<dedup-id>"},
+    [EMQ_KEY_STREAM] = {TEXT("stream:"), NAME_PLAIN, TEXT(""), "emq:{q}:stream:<name>"},
+    [EMQ_KEY_STREAM_FAILURES] = {TEXT("stream:"), NAME_PLAIN, TEXT(":failures"),
                                  "emq:{q}:stream:<name>:failures"},
-    [EMQ_KEY_FENCE] = {NULL, NAME_NONE, NULL, EMQ_FENCE_KEY},
+    [EMQ_KEY_FENCE] = {TEXT(""), NAME_NONE, TEXT(""), EMQ_FENCE_KEY}, /* has no base */
 };
 
 #define KINDS ((int)(sizeof(shapes) / sizeof(shapes[0])))
@@ -150,20 +152,34 @@ int emq_key_kind_is_named(emq_key_kind kind) {
     return shapes[kind].name != NAME_NONE;
 }
 
+/* The test of what stands behind the base. */
+static int rest_matches(emq_slice rest, const key_shape *shape, emq_slice id) {
+    return skip(&rest, shape->before) &&
+           (shape->name == NAME_NONE || (skip(&rest, id) && emq_name_valid(id))) &&
+           emq_slice_equal(rest, shape->after);
+}
+
+static int is_fence(emq_slice key) {
+    return emq_slice_equal(key, (emq_slice){EMQ_FENCE_KEY, sizeof(EMQ_FENCE_KEY) - 1});
+}
+
 int emq_key_matches(emq_slice key, emq_key_kind kind, emq_slice queue, emq_slice id) {
-    const key_shape *shape = &shapes[kind];
     if (kind == EMQ_KEY_FENCE) {
-        return emq_slice_equal(key, emq_slice_of(EMQ_FENCE_KEY));
+        return is_fence(key);
     }
-    if (!skip(&key, (emq_slice){BASE_OPEN, BASE_OPEN_LEN}) || !skip(&key, queue) ||
-        !skip(&key, (emq_slice){BASE_CLOSE, BASE_CLOSE_LEN}) ||
-        !skip(&key, emq_slice_of(shape->before))) {
-        return 0;
-    }
-    if (shape->name != NAME_NONE && (!emq_name_valid(id) || !skip(&key, id))) {
-        return 0;
-    }
-    return emq_slice_equal(key, emq_slice_of(shape->after));
+    return skip(&key, (emq_slice){BASE_OPEN, BASE_OPEN_LEN}) && skip(&key, queue) &&
+           skip(&key, (emq_slice){BASE_CLOSE, BASE_CLOSE_LEN}) &&
+           rest_matches(key, &shapes[kind], id);
+}
+
+emq_slice emq_key_base_of(emq_slice found_queue) {
+    return (emq_slice){found_queue.data - BASE_OPEN_LEN,
+                       BASE_OPEN_LEN + found_queue.length + BASE_CLOSE_LEN};
+}
+
+int emq_key_matches_base(emq_slice key, emq_key_kind kind, emq_slice base, emq_slice id) {
+    return kind == EMQ_KEY_FENCE ? is_fence(key)
+                                 : skip(&key, base) && rest_matches(key, &shapes[kind], id);
 }
 
 /* Writes the key piece by piece; the pieces of a kind are in the table. */
@@ -173,9 +189,9 @@ size_t emq_key_write(char *out, size_t cap, emq_key_kind kind, emq_slice queue, 
         {BASE_OPEN, BASE_OPEN_LEN},
         queue,
         {BASE_CLOSE, BASE_CLOSE_LEN},
-        kind == EMQ_KEY_FENCE ? no_name : emq_slice_of(shape->before),
+        shape->before,
         shape->name == NAME_NONE ? no_name : id,
-        kind == EMQ_KEY_FENCE ? no_name : emq_slice_of(shape->after),
+        shape->after,
     };
     size_t count = sizeof(pieces) / sizeof(pieces[0]);
     if (kind == EMQ_KEY_FENCE) {
@@ -210,7 +226,8 @@ const char *emq_key_word(emq_key_kind kind) {
         return "lane";
     default:
         /* `pending` of a set, `logs` of what hangs on a row */
-        return shapes[kind].name == NAME_JOB ? shapes[kind].after + 1 : shapes[kind].before;
+        return shapes[kind].name == NAME_JOB ? shapes[kind].after.data + 1
+                                             : shapes[kind].before.data;
     }
 }
 
@@ -277,8 +294,8 @@ int emq_key_job(char *out, size_t cap, const char *queue, const emq_id *id) {
 
 /* The name inside a key whose base is cut off already, when the key has this shape. */
 static int match_name(emq_slice *name, emq_slice rest, const key_shape *shape) {
-    emq_slice after = emq_slice_of(shape->after);
-    if (!skip(&rest, emq_slice_of(shape->before)) || rest.length < after.length) {
+    emq_slice after = shape->after;
+    if (!skip(&rest, shape->before) || rest.length < after.length) {
         return 0;
     }
     *name = (emq_slice){rest.data, rest.length - after.length};

@@ -61,14 +61,15 @@ static const struct {
     unsigned long long read;
 } roles[EMQ_ROLES] = {
     [EMQ_ROLE_PRODUCER] = {"producer", "+client|setname +get", KIND(EMQ_KEY_FENCE)},
-    [EMQ_ROLE_WORKER] = {"worker", "+client|setname +get", KIND(EMQ_KEY_FENCE)},
+    [EMQ_ROLE_WORKER] = {"worker", "+client|id +client|setname +client|unblock +get +hgetall +time +zrange",
+                         KIND(EMQ_KEY_FENCE)},
     [EMQ_ROLE_OPERATOR] = {"operator", "+client|setname +get +hgetall +lrange +zcard +zrange",
                            KIND(EMQ_KEY_FENCE) | KIND(EMQ_KEY_COMPLETED)},
     [EMQ_ROLE_INSTALLER] = {"installer", "+client|setname", NONE},
 };
 
 const char *emq_role_name(emq_role role) {
-    return roles[role].name;
+    return (int)role >= 0 && role < EMQ_ROLES ? roles[role].name : NULL;
 }
 
 typedef struct text {
@@ -115,20 +116,14 @@ static unsigned long long declared_kinds(const emq_verb *verb) {
     return kinds;
 }
 
-size_t emq_role_rules(char *out, size_t cap, emq_role role, const char *queue) {
-    text line = {out, cap, 0, 0};
+static int write_rules(text *line, emq_role role, const char *queue) {
     unsigned long long written = NONE;
     unsigned long long read = roles[role].read;
     unsigned flags = 0;
-    if (role == EMQ_ROLE_INSTALLER) {
-        queue = "";
-    } else if (!emq_queue_valid(queue)) {
-        return 0;
-    }
-    add(&line, roles[role].commands);
+    add(line, roles[role].commands);
     for (int i = 0; i < EMQ_VERBS; i++) {
         if ((grants[i].roles & (1U << role)) != 0) {
-            add_verb(&line, &emq_verbs[i]);
+            add_verb(line, &emq_verbs[i]);
             written |= declared_kinds(&emq_verbs[i]) | grants[i].written;
             read |= grants[i].read;
             flags |= emq_verbs[i].flags;
@@ -136,13 +131,32 @@ size_t emq_role_rules(char *out, size_t cap, emq_role role, const char *queue) {
     }
     for (int kind = 0; kind < KINDS; kind++) {
         if ((written & KIND(kind)) != 0) {
-            add_key(&line, " ~", (emq_key_kind)kind, queue);
+            add_key(line, " ~", (emq_key_kind)kind, queue);
         } else if ((read & KIND(kind)) != 0) {
-            add_key(&line, " %R~", (emq_key_kind)kind, queue);
+            add_key(line, " %R~", (emq_key_kind)kind, queue);
         }
     }
     if ((flags & EMQ_FLAG_PUBSUB) != 0) {
-        add_key(&line, " &", EMQ_KEY_EVENTS, queue);
+        add_key(line, " &", EMQ_KEY_EVENTS, queue);
     }
-    return line.is_full ? 0 : line.length;
+    return line->is_full ? EMQ_EINVAL : (int)line->length;
+}
+
+int emq_role_rules(char *out, size_t cap, emq_role role, const char *queue) {
+    text line = {out, cap, 0, 0};
+    if (out == NULL || cap == 0) {
+        return EMQ_EINVAL;
+    }
+    out[0] = '\0';
+    if (emq_role_name(role) == NULL || (queue == NULL && role != EMQ_ROLE_INSTALLER)) {
+        return EMQ_EINVAL;
+    }
+    if (role != EMQ_ROLE_INSTALLER && !emq_queue_valid(queue)) {
+        return EMQ_EQUEUE;
+    }
+    int length = write_rules(&line, role, role == EMQ_ROLE_INSTALLER ? "" : queue);
+    if (length < 0) {
+        out[0] = '\0';
+    }
+    return length;
 }

@@ -10,7 +10,7 @@ called=$(grep -ohE 'ValkeyModule_[A-Z][A-Za-z0-9]*' "$module"/*.c | sed 's/^Valk
     grep -vE "$exceptions" | sort -u)
 listed=$(sed -n '/emq_gate_apis\[\] = {/,/NULL/p' "$module/gate.c" | sed -n 's/^ *"\(.*\)",$/\1/p' | sort -u)
 diff <(echo "$called") <(echo "$listed")
-replicated=$(tr -d '\n' <"$module/effects.c" | grep -oE 'Replicate\([^"]*"[A-Z]+"' | sed 's/.*"\([A-Z]*\)"/\1/' | sort -u)
+replicated=$(tr -d '\n' <"$module/effects.c" | grep -oE '[Rr]eplicate\([^"]*"[A-Z]+"' | sed 's/.*"\([A-Z]*\)"/\1/' | sort -u)
 asked=$(sed -n '/emq_gate_commands\[\] = {/,/NULL/p' "$module/gate.c" | grep -oE '"[A-Z]+"' | tr -d '"' | sort -u)
 missing=$(comm -23 <(echo "$replicated") <(echo "$asked"))
 [[ -z $missing ]] || {

@@ -13,8 +13,10 @@ Installs what is missing, quietly, through apt. Prints nothing when nothing is m
 Groups:
   build       compilers, CMake, hiredis, libuv, jansson, OpenSSL, git: to build both halves and the examples
   server      what fetching and building Valkey from Debian's source package needs
-  test        cmocka, jansson, clang with its tools, and what the tests call
+  test        cmocka, jansson, libcurl and libmicrohttpd for the webhook example, clang with its tools, and what the
+              tests call
   plot        gnuplot, for the plots of bench/run.sh
+  profile     valgrind, for bench/instructions.sh
   fresh-root  debootstrap, for tools/fresh-root.sh
 
 As root it installs; otherwise through `sudo -n`. Where neither works it prints the one line to run and
@@ -46,6 +48,8 @@ server|command:flock|util-linux
 server|module:openssl|libssl-dev
 test|module:cmocka|libcmocka-dev
 test|module:jansson|libjansson-dev
+test|module:libcurl|libcurl4-openssl-dev
+test|module:libmicrohttpd|libmicrohttpd-dev
 test|command:clang|clang
 test|file:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a|libclang-rt-dev
 test|command:clang-format|clang-format
@@ -55,6 +59,7 @@ test|command:ps|procps
 test|command:jq|jq
 test|command:setpriv|util-linux
 plot|command:gnuplot|gnuplot-nox
+profile|command:valgrind|valgrind
 fresh-root|command:debootstrap|debootstrap
 fresh-root|command:unshare|util-linux
 fresh-root|command:git|git
@@ -76,7 +81,7 @@ while (($# > 0)); do
         usage
         exit 0
         ;;
-    build | server | test | plot | fresh-root) groups+=("$1") ;;
+    build | server | test | plot | profile | fresh-root) groups+=("$1") ;;
     *)
         printf 'deps: unknown group: %s\n' "$1" >&2
         usage >&2

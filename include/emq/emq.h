@@ -28,8 +28,10 @@
 #include <emq/pipeline.h>
 #include <emq/pool.h>
 #include <emq/read.h>
+#include <emq/role.h>
 #include <emq/url.h>
 #include <emq/verbs.h>
 #include <emq/version.h>
+#include <emq/worker.h>
 
 #endif

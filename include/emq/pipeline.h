@@ -123,6 +123,11 @@ EMQ_API int emq_pipeline_tra_bitclear(emq_pipeline *p, emq_bytes key, const uint
 EMQ_API int emq_pipeline_tra_bitget(emq_pipeline *p, emq_bytes key, const uint32_t *offsets,
                                     size_t count);
 
+/** Adds any command, as emq_client_command sends it, EMQ_EFORBIDDEN included; its reply by
+ * emq_pipeline_take_reply. */
+EMQ_API int emq_pipeline_command(emq_pipeline *p, int argc, const char *const *argv,
+                                 const size_t *argvlen);
+
 /**
  * Sends all entries and reads their answers, within the client's command_timeout_ms.
  *
@@ -201,6 +206,10 @@ EMQ_API emq_ids *emq_pipeline_take_recovered(emq_pipeline *p, size_t i);
 
 /** Takes the ids that a stalled_check buried. NULL likewise. Since 0.1.0. */
 EMQ_API emq_ids *emq_pipeline_take_dead(emq_pipeline *p, size_t i);
+
+/** Takes the reply of a command: yours to free with emq_reply_free. NULL likewise, and where the
+ * server refused it. Since 0.1.0. */
+EMQ_API emq_reply *emq_pipeline_take_reply(emq_pipeline *p, size_t i);
 
 #ifdef __cplusplus
 }

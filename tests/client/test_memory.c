@@ -68,7 +68,7 @@ static void disarm(void) {
     atomic_store(&fail_to, 0);
 }
 
-static int start_with_user(void **state) {
+static int start_servers(void **state) {
     static char monitor[64];
     (void)start_server(state);
     (void)snprintf(monitor, sizeof(monitor), "sentinel monitor main 127.0.0.1 %d 1", server.port);
@@ -77,7 +77,7 @@ static int start_with_user(void **state) {
     return 0;
 }
 
-static int stop_both(void **state) {
+static int stop_servers(void **state) {
     server_stop(&sentinel);
     return stop_server(state);
 }
@@ -449,5 +449,5 @@ int main(void) {
         (void)fputs("the allocator can't be set\n", stderr);
         return 1;
     }
-    return RUN_SERVER_TESTS("memory", tests, start_with_user, stop_both);
+    return RUN_SERVER_TESTS("memory", tests, start_servers, stop_servers);
 }

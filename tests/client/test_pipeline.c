@@ -202,6 +202,38 @@ static void the_bus_pauses_and_bits(void **state) {
     assert_int_equal(emq_pipeline_get_member(pipeline, 8, 1), 1);
 }
 
+static void any_command_has_a_reply(void **state) {
+    static const char *const size[] = {"ZCARD", "emq:{q}:pending"};
+    static const char *const wrong[] = {"GET", "emq:{q}:pending"};
+    static const char *const multi[] = {"MULTI"};
+    (void)state;
+    add_job("one");
+    ADD(emq_pipeline_command(pipeline, 2, size, NULL));
+    ADD(emq_pipeline_command(pipeline, 2, wrong, NULL));
+    ADD(emq_pipeline_claim(pipeline, "q", 60000));
+    assert_int_equal(emq_pipeline_command(pipeline, 1, multi, NULL), EMQ_EFORBIDDEN);
+    assert_int_equal(emq_pipeline_command(pipeline, 0, multi, NULL), EMQ_EINVAL);
+    assert_int_equal(emq_pipeline_command(NULL, 2, size, NULL), EMQ_EINVAL);
+    assert_null(emq_pipeline_take_reply(pipeline, 1)); /* not run */
+    EXPECT_RUN(EMQ_OK);
+    expect_entry(1, EMQ_OK);
+    expect_entry(2, EMQ_EWRONGTYPE);
+    assert_non_null(strstr(emq_pipeline_get_error(pipeline, 2), "WRONGTYPE"));
+    expect_entry(3, EMQ_OK);
+    emq_reply *reply = emq_pipeline_take_reply(pipeline, 1);
+    assert_int_equal(emq_reply_get_integer(reply), 1);
+    assert_null(emq_pipeline_take_reply(pipeline, 1));
+    assert_null(emq_pipeline_take_reply(pipeline, 2));
+    assert_null(emq_pipeline_take_reply(pipeline, 3)); /* a verb's is its own */
+    assert_null(emq_pipeline_take_reply(pipeline, 4));
+    assert_int_equal(emq_pipeline_get_member(pipeline, 1, 0), EMQ_EINVAL);
+    assert_null(emq_pipeline_get_entry(pipeline, 1));
+    assert_int_equal(emq_pipeline_get_number(pipeline, 1), 0);
+    emq_pipeline_clear(pipeline); /* what was taken stays */
+    assert_int_equal(emq_reply_get_integer(reply), 1);
+    emq_reply_free(reply);
+}
+
 static void an_error_hides_nothing(void **state) {
     const emq_lease lease = {"q", {ID_A}, 1};
     (void)state;
@@ -462,6 +494,7 @@ int main(void) {
         TEST(batches_have_a_result_for_each),
         TEST(leases_are_prolonged_together),
         TEST(the_bus_pauses_and_bits),
+        TEST(any_command_has_a_reply),
         TEST(an_error_hides_nothing),
         TEST(wrong_entries_are_not_added),
         TEST(a_full_pipeline_runs_and_is_used_again),

@@ -355,6 +355,20 @@ void server_restart(test_server *server) {
     start(server);
 }
 
+void server_crash(test_server *server) {
+    static char output[OUTPUT_MAX];
+    (void)kill((pid_t)server->pid, SIGKILL);
+    redisFree(server->admin);
+    server->admin = NULL;
+    /* waits until it is gone */
+    int status = run_script(output, sizeof(output),
+                            (const char *const[]){"stop", server->dir, "--keep", NULL});
+    if (status != 0) {
+        fail_msg("server.sh stop after a SIGKILL: %d\n%s", status, output);
+    }
+    start(server);
+}
+
 redisContext *server_connect(const test_server *server) {
     return connect_to(server);
 }

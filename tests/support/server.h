@@ -57,6 +57,9 @@ void server_revive(test_server *server);
 /* Stops it, keeps its data, and starts it again with the same arguments. */
 void server_restart(test_server *server);
 
+/* The same by SIGKILL: what it did not get to its AOF is lost. */
+void server_crash(test_server *server);
+
 /* A new connection as the default user; the caller frees it. */
 redisContext *server_connect(const test_server *server);
 

@@ -521,6 +521,274 @@ case_switch() {
     emq 2 pause q 'no queue'
 }
 
+# Queues are found by their keys, also when there are many that are none of theirs.
+case_queues() {
+    local i
+    a_server
+    emq 1 queues
+    emq 1 queues --json
+    no_output
+    emq 0 enqueue b 1 2 3 -q
+    emq 0 enqueue a-much-longer.name 1 -q
+    emq 0 schedule b 4 --at @1000000000 -q
+    emq 0 claim b
+    emq 0 pause c
+    for ((i = 0; i < 3000; i++)); do printf 'SET other:%d x\nSET emq:%d x\n' "$i" "$i"; done | "$cli" -s "$socket" >/dev/null
+    "$cli" -s "$socket" SET 'emq:{not a queue}:pending' x >/dev/null
+    "$cli" -s "$socket" SET 'emq:{x}:no-such-kind' x >/dev/null
+    emq 0 queues --json
+    no_error
+    json_is 'map(.queue) == ["a-much-longer.name", "b", "c"]'
+    json_is '.[1] | .pending == 2 and .active == 1 and .scheduled == 1 and .next_ms == 1000000000000 and .oldest_ms > 0'
+    json_is '.[2] | .paused and .pending == 0 and (has("oldest_ms") | not)'
+    emq 0 queues --sort pending
+    grep -Eq '^b  .* 2 .* 1 ' "$scratch/out" || die 'b has other sizes'
+    [[ $(cut -d ' ' -f 1 "$scratch/out" | tr '\n' ' ') == 'QUEUE b a-much-longer.name c ' ]] || die 'the order is another'
+    output_has '  paused'
+    emq 0 queues --match '[bc]' --json
+    json_is 'map(.queue) == ["b", "c"]'
+    emq 1 queues --match nothing
+    emq 2 queues --sort size
+    # more queues than one pipeline holds
+    for ((i = 0; i < 1200; i++)); do printf 'ZADD emq:{many%d}:dead 0 x\n' "$i"; done | "$cli" -s "$socket" >/dev/null
+    emq 0 queues --match 'many*' --json
+    json_is 'length == 1200 and all(.dead == 1)'
+    # a damaged one hides no other one
+    "$cli" -s "$socket" SET 'emq:{bad}:active' x >/dev/null
+    emq 4 queues --match '[bc]*' --json
+    json_is 'map(.queue) == ["b", "bad", "c"] and .[1].result == "EMQ_EWRONGTYPE"'
+    emq 4 queues
+    output_has 'bad '
+}
+
+case_stats() {
+    a_server
+    emq 1 stats nothing
+    error_has 'is that its name?'
+    emq 0 enqueue q 1 2 -q
+    emq 0 claim q
+    mv "$scratch/out" "$scratch/in"
+    emq 0 complete - <"$scratch/in"
+    emq 0 pause q
+    emq 0 stats q
+    output_has 'queue       q (paused)'
+    output_has 'pending     1'
+    output_has 'completed   1'
+    emq 1 stats q nothing --json
+    json_is '.[0].completed == 1 and .[1].pending == 0'
+    emq 2 stats 'not a queue'
+    "$cli" -s "$socket" SET 'emq:{bad}:dead' x >/dev/null
+    emq 4 stats bad q
+    error_has 'bad: a key of the queue has another type'
+    output_has 'queue       q'
+}
+
+# Messages arrive one by one, and what was missed is seen, also behind a lost connection.
+case_events() {
+    local base='emq:{q}:' result=0
+    a_server
+    publish() { "$cli" -s "$socket" EMQ.PUBLISH 1 "$base" "$@" >/dev/null; }
+    is_subscribed() { [[ $("$cli" -s "$socket" PUBSUB NUMSUB "${base}events" | tail -n 1) == 1 ]]; }
+    has_line() { grep -q -- "$1" "$scratch/out"; }
+    "$tool" events q --count 6 >"$scratch/out" 2>"$scratch/err" &
+    background=("$!")
+    wait_for is_subscribed
+    publish completed JOB1 by me
+    wait_for has_line '^1  completed  JOB1  by=me$'
+    publish $'fail\e[1m\n' JOB2 error $'\377'
+    wait_for has_line '^2  fail\\x1b\[1m\\n  JOB2  error=\\xff$'
+    "$cli" -s "$socket" SET "${base}events:seq" 5 >/dev/null
+    publish a b
+    wait_for has_line '^--- 3 messages are missing here ---$'
+    has_line '^6  a  b$' || die 'the message is missing'
+    "$cli" -s "$socket" SET "${base}events:seq" 0 >/dev/null
+    publish again ''
+    wait_for has_line '^--- messages may be missing here ---$'
+    "$source_dir/tools/server.sh" stop "$scratch/server" --keep
+    "$source_dir/tools/server.sh" start --dir "$scratch/server" >/dev/null
+    wait_for is_subscribed
+    publish back x
+    wait_for has_line '^2  back  x$'
+    publish last x
+    wait "${background[0]}" || result=$?
+    background=()
+    ((result == 0)) || die "exit status $result"
+    error_has 'subscribed again'
+    # for machines
+    "$tool" events q --count 2 --json >"$scratch/out" &
+    background=("$!")
+    wait_for is_subscribed
+    publish e j name $'v\n' raw $'\377'
+    publish e2 j2
+    wait "${background[0]}"
+    background=()
+    json_is '.[0] | .event == "e" and .job == "j" and .gap == 0 and .fields == {"name": "v\n", "raw_b64": "/w=="}'
+    json_is '.[1].seq == .[0].seq + 1 and (.[1].resumed | not)'
+    emq 1 events q --for 1ms
+    # a signal ends it
+    "$tool" events q &
+    background=("$!")
+    wait_for is_subscribed
+    kill -TERM "${background[0]}"
+    wait "${background[0]}" || result=$?
+    background=()
+    ((result == 143)) || die "exit status $result"
+    emq 3 events q --url "unix://$scratch/nothing"
+    "$cli" -s "$socket" ACL SETUSER deaf on '>x' +emq.version +get '%R~{emq}:version' >/dev/null
+    emq 4 events q --url "unix://deaf:x@$socket"
+}
+
+# Every kind of key is known, with its queue and what its id tells.
+case_key() {
+    local tail
+    emq 2 key 'emq:{orders}:job:USR0NgWEfAEJfs'
+    emq 0 key 'emq:{orders}:job:JOB0NgWEfAEJfs'
+    output_has 'kind      job (hash)'
+    output_has 'queue     orders'
+    output_has 'minted    2026-06-03T18:56:10.164Z'
+    emq 0 key 'emq:{123456789}:pending' JOBAzL8n0Y58m7 --json
+    json_is '.[0] | .kind == "pending" and .type == "zset" and .queue == "123456789" and .slot == 12739'
+    json_is '.[1] | .kind == "id" and .node == 1023 and .sequence == 4095'
+    for tail in '' pending active schedule dead held ring paused glimit gactive gweight wake meta metrics:completed \
+        metrics:failed flow:outbox flow:outbox:bad events:seq events job:JOB0NgWEfAEJfs{,:logs,:dependencies} \
+        job:JOB0NgWEfAEJfs:{processed,failed,unsuccessful} g:lane:pending de:x stream:x stream:x:failures; do
+        emq 0 key "emq:{q}:$tail" --json
+        json_is '.[0] | .queue == "q" and (.kind | length) > 0 and (.type | length) > 0 and (.kind | contains("null") | not)'
+    done
+    emq 0 key '{emq}:version' --json
+    json_is '.[0] | .kind == "fence" and (has("queue") | not)'
+    emq 2 key 'emq:{q}:no-such-kind'
+    emq 2 key ''
+    emq 2 key 'emq:{q}:job:JOB0NgWEfAEJfs' nonsense
+}
+
+# What each role may do with this tool, with no right beyond the printed ones.
+case_acl() {
+    local role rules
+    a_server
+    for role in producer worker operator; do
+        emq 0 acl "$role" q
+        grep -q "^ACL SETUSER q-$role reset on >change-me " "$scratch/out" || die 'it is another line'
+        rules=$(sed "s/^ACL SETUSER //" "$scratch/out")
+        # shellcheck disable=SC2086 # words
+        "$cli" -s "$socket" ACL SETUSER $rules >/dev/null
+        emq 0 acl "$role" q --rules
+        [[ $rules == *" $(<"$scratch/out")" ]] || die 'the rules are others'
+        emq 0 acl "$role" q --file --user somebody
+        grep -q "^user somebody on >change-me " "$scratch/out" || die 'it is no line of a file'
+        emq 0 acl "$role" q --json
+        json_is '.[0].role == "'"$role"'" and .[0].user == "q-'"$role"'" and (.[0].rules | test("emq.version"))'
+    done
+    emq 0 acl installer
+    output_has ' +emq.install '
+    emq 2 acl installer q
+    emq 2 acl worker
+    emq 2 acl nobody q
+    emq 2 acl worker '*'
+    as() { export EMQ_URL="unix://q-$1:change-me@$socket"; }
+    as producer
+    emq 0 enqueue q one two -q
+    emq 0 schedule q three --at @1 -q
+    printf '4\n5\n' | emq 0 enqueue q - -q
+    emq 4 claim q
+    emq 4 dead q
+    as worker
+    emq 0 promote q
+    emq 0 claim q -n 2
+    mv "$scratch/out" "$scratch/in"
+    emq 0 extend - <"$scratch/in"
+    emq 1 fail - -m 1 <"$scratch/in"
+    emq 0 sweep q
+    emq 4 enqueue q x
+    emq 4 peek q
+    as operator
+    emq 0 ping
+    emq 0 stats q
+    output_has 'dead        2'
+    emq 0 peek q
+    emq 0 peek q --newest
+    emq 0 dead q
+    emq 0 reprocess q --all --yes
+    output_is '2 reprocessed'
+    emq 0 pause q
+    emq 0 resume q
+    emq 0 sweep q
+    emq 0 promote q
+    emq 4 queues
+    error_has 'scan'
+    emq 4 claim q
+    export EMQ_URL="unix://$socket"
+    "$cli" -s "$socket" ACL SETUSER q-operator +scan >/dev/null
+    as operator
+    emq 0 queues
+}
+
+# The line of every native verb is there, and does on the server what the verb does.
+case_line() {
+    local verb
+    a_server
+    emq 0 line
+    sed 's/ .*//' "$scratch/out" | sort >"$scratch/lines"
+    sed -n 's/^EMQ_VERB([^"]*"\([^"]*\)".*/\1/p' "$source_dir/src/verbs.def" | sort | diff - "$scratch/lines" ||
+        die 'emq line has other verbs than the protocol'
+    emq 0 line --json
+    json_is 'length > 20 and (map(select(.verb == "EMQ.CLAIM"))[0].arguments == "QUEUE LEASE")'
+    sends() { # sends ANSWER WORD...: the line of these words, sent by a client of the server's
+        local answer=$1
+        shift
+        emq 0 line "$@"
+        [[ $(eval "\"\$cli\" -s \"\$socket\" $(<"$scratch/out")") == "$answer" ]] || die "not answered with $answer: $*"
+    }
+    local id=JOB0NgWEfAEJfs other=JOB0NgWEfAEJft bytes=$'it\'s \\ "x"\n\t\377\e*'
+    sends 0 install
+    sends 1 enqueue q "$id" "$bytes"
+    emq 0 job q "$id" --payload
+    printf '%s' "$bytes" | cmp - "$scratch/out"
+    sends 0 EMQ.ENQUEUE q "$id" ''
+    sends $'1\n1' enqueues q "$other" a new b
+    sends "$(printf '%s\n%s\n1' "$id" "$bytes")" emq.claim q 30s
+    sends 1 extend q "$id" 1 1h
+    sends "$other" extends q 1h "$id" 1 "$other" 1
+    sends 1 delay q "$id" 1 in 1h
+    sends 1 reschedule q "$id" at @1
+    sends 1 promote q 10
+    emq 0 claim q --max 3
+    sends scheduled fail q "$id" 2 1h 2 "$bytes"
+    sends dead fail q "$other" 1 0 1 ''
+    sends 1 reprocess q "$other"
+    sends $'-1\n0' completes q "$id" 7 new 1
+    sends 1 schedule q JOB0NgWEfAEJfu x at 2000-01-01T00:00Z
+    sends 1 pause q
+    sends '' claims q 30s 10
+    sends 1 resume q
+    sends '' stalled.check q 3 10
+    sends 0 complete q JOB0NgWEfAEJfv 1
+    sends -1 requeue q JOB0NgWEfAEJfv 1
+    sends 0 publish q e j name value
+    emq 0 line append q s new name value
+    emq 0 line failures.incr q s g 1-1
+    sends 2 tra.bitset bits 1 5
+    sends 1 tra.bitclear bits 1
+    sends $'0\n1' tra.bitget bits 1 5
+    sends 5 tra.bitscan bits 0 10 5
+    sends "$(printf '%s' "$("$cli" -s "$socket" TRA.INFO)")" tra.info
+    emq 0 line version
+    output_is EMQ.VERSION
+    emq 0 line tra.commands
+    emq 0 line enqueue q "$id" $'\377' --json
+    json_is '.[0][0] == "EMQ.ENQUEUE" and .[0][-1] == {"argument_b64": "/w=="}'
+    emq 2 line no.such.verb
+    emq 2 line claim q
+    emq 2 line claim q 30s 1
+    emq 2 line claims q 30s 1 1s 1
+    emq 2 line claim 'no queue' 30s
+    emq 2 line claim q 30
+    emq 2 line complete 'no queue' "$id" 1
+    emq 2 line completes q "$id"
+    emq 2 line delay q "$id" 1 on 1s
+    emq 2 line tra.bitset k x
+}
+
 # Output that can't be written is no success.
 case_full_disk() {
     a_server

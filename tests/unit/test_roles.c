@@ -15,6 +15,8 @@ static void names_are_the_documented_ones(void **state) {
     assert_string_equal(emq_role_name(EMQ_ROLE_WORKER), "worker");
     assert_string_equal(emq_role_name(EMQ_ROLE_OPERATOR), "operator");
     assert_string_equal(emq_role_name(EMQ_ROLE_INSTALLER), "installer");
+    assert_null(emq_role_name(EMQ_ROLES));
+    assert_null(emq_role_name((emq_role)-1));
 }
 
 static void an_installer_has_the_fence_and_no_queue(void **state) {
@@ -31,11 +33,16 @@ static void a_queue_must_have_a_name(void **state) {
     static const char *const names[] = {"", "emq", "*", "a?", "[a]", "a b", "a\\", "a:", NULL};
     (void)state;
     for (int role = EMQ_ROLE_PRODUCER; role < EMQ_ROLE_INSTALLER; role++) {
-        assert_int_equal(emq_role_rules(rules, sizeof(rules), (emq_role)role, NULL), 0);
+        assert_int_equal(emq_role_rules(rules, sizeof(rules), (emq_role)role, NULL), EMQ_EINVAL);
+        assert_int_equal(emq_role_rules(NULL, sizeof(rules), (emq_role)role, "q"), EMQ_EINVAL);
+        assert_int_equal(emq_role_rules(rules, 0, (emq_role)role, "q"), EMQ_EINVAL);
         for (int i = 0; names[i] != NULL; i++) {
-            assert_int_equal(emq_role_rules(rules, sizeof(rules), (emq_role)role, names[i]), 0);
+            assert_int_equal(emq_role_rules(rules, sizeof(rules), (emq_role)role, names[i]),
+                             EMQ_EQUEUE);
+            assert_string_equal(rules, "");
         }
     }
+    assert_int_equal(emq_role_rules(rules, sizeof(rules), EMQ_ROLES, "q"), EMQ_EINVAL);
 }
 
 static void the_room_is_never_exceeded(void **state) {
@@ -44,15 +51,17 @@ static void the_room_is_never_exceeded(void **state) {
     memset(queue, 'q', sizeof(queue) - 1);
     queue[sizeof(queue) - 1] = '\0';
     for (int role = 0; role < EMQ_ROLES; role++) {
-        size_t length = emq_role_rules(rules, sizeof(rules), (emq_role)role, queue);
-        assert_true(length > 0);
+        int got = emq_role_rules(rules, sizeof(rules), (emq_role)role, queue);
+        assert_true(got > 0);
+        size_t length = (size_t)got;
         assert_int_equal(strlen(rules), length);
         /* exact room each time, so that a sanitizer sees a byte too many */
         for (size_t cap = 1; cap <= length + 1; cap++) {
             char *exact = malloc(cap);
             assert_non_null(exact);
             assert_int_equal(emq_role_rules(exact, cap, (emq_role)role, queue),
-                             cap > length ? length : 0);
+                             cap > length ? got : EMQ_EINVAL);
+            assert_true(cap > length || exact[0] == '\0');
             free(exact);
         }
     }

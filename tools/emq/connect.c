@@ -63,14 +63,28 @@ int tool_fail_client(const tool *t, const char *what, int result) {
     return tool_fail(t, what, result, emq_client_get_error(t->client));
 }
 
-void tool_note(const tool *t, const char *format, ...) {
-    va_list arguments;
+void tool_say(const tool *t, const char *format, va_list arguments) {
     (void)fflush(stdout);
     (void)fprintf(stderr, "emq %s: ", t->verb->name);
-    va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): the caller has started it */
     (void)vfprintf(stderr, format, arguments);
+}
+
+void tool_note(const tool *t, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    tool_say(t, format, arguments);
     va_end(arguments);
     (void)fputc('\n', stderr);
+}
+
+int tool_usage(const tool *t, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    tool_say(t, format, arguments);
+    va_end(arguments);
+    (void)fprintf(stderr, "\nemq %s: see: emq help %s\n", t->verb->name, t->verb->name);
+    return TOOL_USAGE;
 }
 
 int tool_address(tool *t, emq_client_options *out) {
@@ -133,7 +147,7 @@ int tool_confirm(const tool *t, const char *format, ...) {
         return tool_usage(t, "has to be confirmed: standard input is no terminal, so say --yes");
     }
     va_start(arguments, format);
-    (void)vfprintf(stderr, format, arguments);
+    tool_say(t, format, arguments);
     va_end(arguments);
     (void)fprintf(stderr, " [y/N] ");
     if (is_yes()) {

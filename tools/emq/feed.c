@@ -24,7 +24,7 @@ void feed_clear(feed *f) {
 
 /* Room for one more read behind what is there. */
 static int make_room(feed *f) {
-    if (f->start > 0) {
+    if (f->start > 0 && f->bytes != NULL) {
         memmove(f->bytes, f->bytes + f->start, f->length - f->start);
         f->length -= f->start;
         f->start = 0;
@@ -71,9 +71,8 @@ static void take(feed *f, const char **record, size_t *n, size_t length, size_t 
 feed_result feed_next(feed *f, const char **record, size_t *n, int may_wait) {
     for (;;) {
         size_t there = f->length - f->start;
-        const char *at = f->bytes == NULL ? NULL : f->bytes + f->start;
-        const char *end =
-            there > f->seen ? memchr(at + f->seen, f->end_of_record, there - f->seen) : NULL;
+        const char *at = f->bytes == NULL ? "" : f->bytes + f->start;
+        const char *end = memchr(at + f->seen, f->end_of_record, there - f->seen);
         size_t length = end == NULL ? there : (size_t)(end - at);
         if (length > f->most) {
             return FEED_TOO_BIG;

@@ -278,7 +278,7 @@ static int do_fail(const settling *s, const emq_lease *lease) {
 static int run_fail(tool *t) {
     settling s = {.t = t, .past = "scheduled", .settle = do_fail, .error = tool_value(t, "error")};
     s.error = s.error == NULL ? "failed by hand" : s.error;
-    int status = tool_duration(t, &s.delay_ms, "delay", 0, 0, INT64_C(315360000000));
+    int status = tool_duration(t, &s.delay_ms, "delay", 0, 0, TOOL_IN_MAX);
     if (status == TOOL_DONE) {
         status =
             tool_number(t, &s.max_failures, "max-failures", DEFAULT_MAX_FAILURES, 1, INT32_MAX);

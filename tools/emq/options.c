@@ -3,7 +3,6 @@
  * of time, moments, queues, ids. What is wrong is said with the option's name. */
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,16 +126,6 @@ const char *tool_value(const tool *t, const char *option) {
     return NULL;
 }
 
-int tool_usage(const tool *t, const char *format, ...) {
-    va_list arguments;
-    (void)fprintf(stderr, "emq %s: ", t->verb->name);
-    va_start(arguments, format);
-    (void)vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    (void)fprintf(stderr, "\nemq %s: see: emq help %s\n", t->verb->name, t->verb->name);
-    return TOOL_USAGE;
-}
-
 /* Digits, as many as there are, that make a number of at most INT64_MAX. NULL, or where they end.
  */
 static const char *read_digits(int64_t *out, const char *text) {
@@ -166,8 +155,7 @@ static int64_t unit_ms(const char *unit) {
     static const struct {
         const char *name;
         int64_t ms;
-    } units[] = {
-        {"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 3600 * 1000L}, {"d", 86400 * 1000L}};
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(units[i].name, unit) == 0) {
             return units[i].ms;
@@ -266,7 +254,7 @@ static int take_zone(const char **at, int64_t *ms) {
         !take_char(at, ':') || !take_number(at, 2, &minutes)) {
         return 0;
     }
-    *ms -= sign * (hours * 60 + minutes) * INT64_C(60000);
+    *ms -= sign * (hours * INT64_C(3600000) + minutes * INT64_C(60000));
     return 1;
 }
 
@@ -283,24 +271,23 @@ static int parse_moment(int64_t *ms, const char *text) {
     return take_clock(&at, ms) && take_zone(&at, ms) && *at == '\0';
 }
 
-#define WHEN_IN_MAX INT64_C(315360000000)
-#define WHEN_AT_MAX INT64_C(9007199254740991)
-
-int tool_when(const tool *t, emq_when *out) {
-    const char *in = tool_value(t, "in");
-    const char *at = tool_value(t, "at");
+int tool_parse_when(const tool *t, emq_when *out, const char *in, const char *at) {
     if ((in == NULL) == (at == NULL)) {
         return tool_usage(t, "takes one of --in TIME and --at MOMENT");
     }
     out->mode = in == NULL ? EMQ_AT : EMQ_IN;
     if (in != NULL) {
-        return tool_parse_duration(t, &out->ms, "--in", in, 0, WHEN_IN_MAX);
+        return tool_parse_duration(t, &out->ms, "--in", in, 0, TOOL_IN_MAX);
     }
-    if (!parse_moment(&out->ms, at) || out->ms < 0 || out->ms > WHEN_AT_MAX) {
+    if (!parse_moment(&out->ms, at) || out->ms < 0 || out->ms > TOOL_AT_MAX) {
         return tool_usage(
-            t, "--at is a moment, as 2026-01-02T03:04:05Z, …+02:00 or @1767323045, not %s", at);
+            t, "--at is a moment, as 2026-01-02T03:04:05Z, ...+02:00 or @1767323045, not %s", at);
     }
     return TOOL_DONE;
+}
+
+int tool_when(const tool *t, emq_when *out) {
+    return tool_parse_when(t, out, tool_value(t, "in"), tool_value(t, "at"));
 }
 
 int tool_queue(const tool *t, const char *text) {

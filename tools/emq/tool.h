@@ -9,8 +9,10 @@
 #include <emq/emq.h>
 #include <jansson.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* How the program ends; docs/tool.md tells what each means for a script. Where several things were
  * asked for, the highest number counts. 128 + signal when a signal asked it to stop. */
@@ -28,8 +30,10 @@ enum {
 /* So that the compiler checks the arguments of what prints. */
 #if defined(__GNUC__)
 #define TOOL_PRINTF __attribute__((format(printf, 2, 3)))
+#define TOOL_VPRINTF __attribute__((format(printf, 2, 0)))
 #else
 #define TOOL_PRINTF
+#define TOOL_VPRINTF
 #endif
 
 typedef struct tool tool;
@@ -106,6 +110,10 @@ int tool_parse_duration(const tool *t, int64_t *out, const char *what, const cha
                         int64_t min, int64_t max);
 /* The time of --in or --at, of which one must be given. */
 int tool_when(const tool *t, emq_when *out);
+/* The same of texts, of which one is NULL. */
+int tool_parse_when(const tool *t, emq_when *out, const char *in, const char *at);
+#define TOOL_IN_MAX INT64_C(315360000000)        /* milliseconds of a length of time */
+#define TOOL_AT_MAX INT64_C(9007199254740991)    /* of a moment */
 int tool_queue(const tool *t, const char *text); /* checks a queue's name */
 int tool_id(const tool *t, emq_id *out, const char *text);
 int tool_token(const tool *t, int64_t *out, const char *text);
@@ -130,6 +138,8 @@ int tool_status(int result);
 int tool_fail(const tool *t, const char *what, int result, const char *detail);
 /* The same with what the client has to say. */
 int tool_fail_client(const tool *t, const char *what, int result);
+/* Says on standard error: which verb it is, and the text. */
+void tool_say(const tool *t, const char *format, va_list arguments) TOOL_VPRINTF;
 /* Says that the command line is wrong. TOOL_USAGE. */
 int tool_usage(const tool *t, const char *format, ...) TOOL_PRINTF;
 /* Says something on standard error: a progress that is no failure. */

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The claimers: one for each queue, on a connection of its own, since a claim that waits holds up
+ * its connection.
+ *
+ * A queue that is believed to have jobs is claimed from without waiting, into slots that were
+ * granted before: by weight, so that no more is handed over than there is room for. Only one that
+ * was found empty is waited on. Several queues can wait at once for the same free slots; what one
+ * hands over when another has filled them goes back. */
+#include <emq/verbs.h>
+
+#include "chance.h"
+#include "worker.h"
+
+/* A job that worker after worker hands on would come to its max_attempts without having run: from
+ * that attempt on it goes back for a moment later, by when fewer of them wait without room. */
+#define HANDED_ON_MAX 8
+#define HANDED_ON_DELAY_MS 500
+
+#define PASS_UNIT 1000000 /* of a queue of weight 1, for each job */
+
+static uint32_t capacity(const emq_worker *worker) {
+    return worker->options.concurrency + worker->options.prefetch;
+}
+
+static uint32_t free_slots(const emq_worker *worker) {
+    uint32_t used = worker->held + worker->granted;
+    return used < capacity(worker) ? capacity(worker) - used : 0;
+}
+
+/* Whether this queue is next among those that wait for slots. */
+static int is_next(const emq_work_queue *q) {
+    for (const emq_work_queue *other = q->worker->queues; other != NULL; other = other->next) {
+        if (other->wants_grant && other->pass < q->pass) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Its share of the free slots, beside the others that want some. */
+static uint32_t draw_share(const emq_work_queue *q) {
+    uint64_t weights = 0;
+    for (const emq_work_queue *other = q->worker->queues; other != NULL; other = other->next) {
+        weights += other->wants_grant ? other->options.weight : 0;
+    }
+    uint64_t share = (uint64_t)free_slots(q->worker) * q->options.weight / weights;
+    share = share > 0 ? share : 1;
+    return share < EMQ_MEMBERS_MAX ? (uint32_t)share : EMQ_MEMBERS_MAX;
+}
+
+/* What a claim is to ask for. */
+typedef struct claim {
+    uint32_t count;
+    uint32_t wait_ms; /* 0: into granted slots */
+} claim;
+
+static void take_grant(claim *out, emq_work_queue *q) {
+    out->count = draw_share(q);
+    out->wait_ms = 0;
+    q->worker->granted += out->count;
+    q->worker->virtual_time = q->pass;
+    q->wants_grant = 0;
+    (void)pthread_cond_broadcast(&q->worker->slots); /* somebody else is next now */
+}
+
+/* A queue that was empty for a while saves nothing up. */
+static void ask_for_grant(emq_work_queue *q) {
+    if (!q->wants_grant) {
+        q->wants_grant = 1;
+        if (q->pass < q->worker->virtual_time) {
+            q->pass = q->worker->virtual_time;
+        }
+    }
+}
+
+/* Waits until there is something to claim for; 0 when the worker stops. */
+static int await_claim(claim *out, emq_work_queue *q) {
+    emq_worker *worker = q->worker;
+    emq_worker_lock(worker);
+    for (;;) {
+        if (worker->phase != EMQ_PHASE_WORKING) {
+            break;
+        }
+        if (!q->is_empty) {
+            ask_for_grant(q);
+        }
+        uint32_t room = free_slots(worker);
+        if (room > 0 && q->is_empty) {
+            out->count = room < EMQ_MEMBERS_MAX ? room : EMQ_MEMBERS_MAX;
+            out->wait_ms = worker->options.claim_wait_ms;
+            break;
+        }
+        if (room > 0 && is_next(q)) {
+            take_grant(out, q);
+            break;
+        }
+        emq_worker_await(worker, &worker->slots, TIME_NEVER);
+    }
+    int goes_on = worker->phase == EMQ_PHASE_WORKING;
+    q->is_out = goes_on;
+    worker->claims_out += (uint32_t)goes_on;
+    emq_worker_unlock(worker);
+    return goes_on;
+}
+
+static void line_up(emq_task *task) {
+    emq_worker *worker = task->worker;
+    task->state = TASK_WAITING;
+    emq_task_line_add(&worker->waiting, task);
+    (void)pthread_cond_signal(&worker->work);
+}
+
+/* Gives back what there is no room for. */
+static void hand_on(emq_task *task) {
+    task->is_overshoot = 1;
+    task->worker->stats.overshoot++;
+    if (task->job.lease.token > HANDED_ON_MAX) {
+        task->delay_ms = HANDED_ON_DELAY_MS + emq_draw(HANDED_ON_DELAY_MS);
+        emq_task_decide(task, EMQ_TASK_DELAY);
+    } else {
+        emq_task_decide(task, EMQ_TASK_REQUEUE);
+    }
+}
+
+static int is_exhausted(const emq_task *task) {
+    uint32_t most = task->queue->options.max_attempts;
+    return most != EMQ_WORKER_UNLIMITED && task->job.lease.token > (int64_t)most;
+}
+
+/* With the mutex held: one job that was handed over. */
+static void take_in(emq_work_queue *q, emq_job *job, int64_t now) {
+    emq_worker *worker = q->worker;
+    emq_task *task = emq_task_take(q, job, now);
+    if (task == NULL) {
+        return; /* without memory its lease lapses */
+    }
+    if (worker->held + worker->granted >= capacity(worker)) {
+        hand_on(task);
+        return;
+    }
+    q->pass += PASS_UNIT / q->options.weight;
+    worker->held++;
+    worker->stats.claimed++;
+    task->has_slot = 1;
+    if (worker->phase != EMQ_PHASE_WORKING) {
+        emq_task_decide(task, EMQ_TASK_REQUEUE);
+    } else if (is_exhausted(task)) {
+        task->is_exhausted = 1;
+        emq_task_decide(task, EMQ_TASK_BURY);
+    } else {
+        line_up(task);
+    }
+}
+
+/* What came of a claim. An answer that came before its time was up says that there is a new
+ * earliest time. */
+static void take_answer(emq_work_queue *q, const claim *asked, int result, emq_jobs *jobs,
+                        int is_early) {
+    emq_worker *worker = q->worker;
+    int64_t now = emq_now_ns();
+    size_t count = emq_jobs_get_count(jobs);
+    emq_worker_lock(worker);
+    worker->granted -= asked->wait_ms == 0 ? asked->count : 0;
+    if (result >= 0) {
+        q->answered_at = now;
+        q->has_answered = 1;
+        q->is_empty = count < asked->count;
+        worker->stats.malformed += emq_jobs_get_malformed(jobs);
+    }
+    if (result == EMQ_EMPTY && is_early) {
+        q->look_now = 1;
+        (void)pthread_cond_signal(&worker->chores);
+    }
+    for (size_t i = 0; i < count; i++) {
+        take_in(q, &jobs->jobs[i], now);
+    }
+    q->is_out = 0;
+    worker->claims_out--;
+    (void)pthread_cond_broadcast(&worker->slots);
+    emq_worker_check_ended(worker);
+    emq_worker_unlock(worker);
+}
+
+static void claim_once(emq_work_queue *q, const claim *asked) {
+    emq_jobs *jobs = NULL;
+    int64_t start = emq_now_ns();
+    int result = emq_claims(&jobs, q->link.client, q->name, q->options.lease_ms, asked->count,
+                            asked->wait_ms);
+    int is_early = emq_now_ns() - start < (int64_t)asked->wait_ms * EMQ_NS_PER_MS;
+    (void)emq_worker_link_note(&q->link, result);
+    take_answer(q, asked, result, jobs, is_early);
+    emq_jobs_free(jobs);
+}
+
+/* By its connection's id a claim that waits can be ended without harm. A user without the right to
+ * ask for it works all the same. */
+static void learn_id(emq_work_queue *q) {
+    static const char *const words[] = {"CLIENT", "ID"};
+    emq_reply *reply = NULL;
+    int64_t id = 0;
+    if (emq_client_command(&reply, q->link.client, 2, words, NULL) == EMQ_OK) {
+        id = emq_reply_get_integer(reply);
+    }
+    emq_reply_free(reply);
+    emq_worker_lock(q->worker);
+    q->client_id = id;
+    emq_worker_unlock(q->worker);
+}
+
+void *emq_worker_claim(void *queue) {
+    emq_work_queue *q = queue;
+    emq_worker *worker = q->worker;
+    claim asked = {0, 0};
+    for (;;) {
+        int was_open = emq_client_is_open(q->link.client);
+        int result = emq_worker_link_open(&q->link, &worker->slots, EMQ_PHASE_DRAINING);
+        if (result == EMQ_ECLOSED) {
+            return NULL;
+        }
+        if (result == EMQ_OK && !was_open) {
+            learn_id(q);
+        }
+        if (result == EMQ_OK && await_claim(&asked, q)) {
+            claim_once(q, &asked);
+        }
+    }
+}

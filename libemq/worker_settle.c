@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The settler: sends verdicts, many in one write, and decides what their answers mean.
+ *
+ * What is not known to have been done is not simply sent again. A complete and a requeue may be,
+ * under their token; behind a fail or a delay the row is looked at first. Both only while the lease
+ * lives. */
+#include <emq/pipeline.h>
+#include <emq/read.h>
+#include <string.h>
+
+#include "wire.h"
+#include "worker.h"
+
+#define BATCH 128
+#define CANCEL_AGAIN_MS 20 /* a claim may not have been waiting yet */
+#define EXHAUSTED_TEXT "attempts exhausted"
+
+typedef struct batch {
+    emq_worker *worker;
+    emq_pipeline *pipeline;
+    size_t count;
+    emq_task *tasks[BATCH];
+    int results[BATCH];
+    int is_added[BATCH];
+} batch;
+
+/* With the mutex held: jobs whose lease is lost are not settled. */
+static void drop_lost(emq_worker *worker) {
+    emq_task_line rest;
+    emq_task_line_init(&rest);
+    for (emq_task *task = emq_task_line_take(&worker->decided); task != NULL;
+         task = emq_task_line_take(&worker->decided)) {
+        if (task->notice == EMQ_NOTICE_LOST) {
+            emq_task_finish(task);
+        } else {
+            emq_task_line_add(&rest, task);
+        }
+    }
+    worker->decided = rest;
+    worker->decided.end = rest.first == NULL ? &worker->decided.first : rest.end;
+    emq_worker_check_ended(worker);
+}
+
+/* With the mutex held. */
+static void gather(batch *b) {
+    emq_worker *worker = b->worker;
+    b->count = 0;
+    drop_lost(worker);
+    while (b->count < BATCH && worker->decided.first != NULL) {
+        emq_task *task = emq_task_line_take(&worker->decided);
+        task->state = TASK_SENT;
+        worker->stats.settling++;
+        b->tasks[b->count++] = task;
+    }
+}
+
+/* How often the job has failed, this time included: the row knows, unless it is the first attempt.
+ */
+static int64_t count_failures(const batch *b, const emq_task *task) {
+    emq_row *row = NULL;
+    if (task->job.lease.token <= 1) {
+        return 1;
+    }
+    int result =
+        emq_row_read(&row, b->worker->settle_link.client, task->queue->name, &task->job.lease.id);
+    int64_t failures = result == EMQ_OK ? emq_row_get_failures(row) : -1;
+    emq_row_free(row);
+    return failures >= 0 ? failures + 1 : task->job.lease.token;
+}
+
+static int64_t choose_pause(const batch *b, const emq_task *task) {
+    return task->delay_ms >= 0 ? task->delay_ms
+                               : emq_worker_pause_ms(task, count_failures(b, task));
+}
+
+static int add(const batch *b, const emq_task *task) {
+    const emq_lease *lease = &task->job.lease;
+    int64_t delay_ms = task->delay_ms >= 0 ? task->delay_ms : 0;
+    switch (task->verdict) {
+    case EMQ_TASK_COMPLETE:
+        return emq_pipeline_complete(b->pipeline, lease);
+    case EMQ_TASK_DELAY:
+        return emq_pipeline_delay(b->pipeline, lease, (emq_when){EMQ_IN, delay_ms});
+    case EMQ_TASK_REQUEUE:
+        return emq_pipeline_requeue(b->pipeline, lease);
+    case EMQ_TASK_BURY:
+        return task->is_exhausted
+                   ? emq_pipeline_fail(b->pipeline, lease, 0, 1, EXHAUSTED_TEXT,
+                                       strlen(EXHAUSTED_TEXT))
+                   : emq_pipeline_fail(b->pipeline, lease, 0, 1, task->error, task->error_size);
+    default:
+        return emq_pipeline_fail(b->pipeline, lease, choose_pause(b, task),
+                                 task->queue->options.max_failures, task->error, task->error_size);
+    }
+}
+
+static int is_repeatable(const emq_task *task) {
+    return task->verdict == EMQ_TASK_COMPLETE || task->verdict == EMQ_TASK_REQUEUE;
+}
+
+/* What a row says about a fail or a delay whose answer was lost: 1 when it was not done, else 0 and
+ * its result. */
+static int judge_row(int *result, const emq_row *row, const emq_task *task) {
+    const char *state = emq_row_get_state(row);
+    int is_ours = emq_row_get_attempts(row) == task->job.lease.token;
+    if (is_ours && strcmp(state, EMQ_STATE_ACTIVE) == 0) {
+        return 1;
+    }
+    *result = EMQ_ESTALE;
+    if (is_ours && strcmp(state, EMQ_STATE_SCHEDULED) == 0) {
+        *result = EMQ_OK;
+    } else if (is_ours && strcmp(state, EMQ_STATE_DEAD) == 0) {
+        *result = EMQ_DEAD;
+    }
+    return 0;
+}
+
+/* Whether it is to be sent; otherwise its result is known. */
+static int look_first(int *result, const batch *b, const emq_task *task) {
+    emq_row *row = NULL;
+    if (task->tries == 0 || is_repeatable(task)) {
+        return 1;
+    }
+    *result =
+        emq_row_read(&row, b->worker->settle_link.client, task->queue->name, &task->job.lease.id);
+    if (*result == EMQ_GONE) {
+        *result = EMQ_EJOBGONE;
+        return 0;
+    }
+    int is_open = *result == EMQ_OK && judge_row(result, row, task);
+    emq_row_free(row);
+    return is_open;
+}
+
+/* Sends the batch, and sets its results. */
+static void send_batch(batch *b) {
+    emq_pipeline_clear(b->pipeline);
+    for (size_t i = 0; i < b->count; i++) {
+        b->is_added[i] = 0;
+        if (look_first(&b->results[i], b, b->tasks[i])) {
+            b->results[i] = add(b, b->tasks[i]);
+            b->is_added[i] = b->results[i] == EMQ_OK;
+        }
+    }
+    (void)emq_pipeline_run(b->pipeline);
+    size_t entry = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        if (b->is_added[i]) {
+            b->results[i] = emq_pipeline_get_result(b->pipeline, entry++);
+        }
+    }
+}
+
+/* What one of them says about the connection: the first failure that is not about its own job. */
+static int find_trouble(const batch *b) {
+    for (size_t i = 0; i < b->count; i++) {
+        emq_class class = emq_err_class(b->results[i]);
+        if (class == EMQ_CLASS_RETRYABLE || class == EMQ_CLASS_UNKNOWN ||
+            class == EMQ_CLASS_PROTOCOL || b->results[i] == EMQ_ECLOSED) {
+            return b->results[i];
+        }
+    }
+    return EMQ_OK;
+}
+
+typedef enum meaning {
+    MEANS_DONE,
+    MEANS_LOST,   /* not ours any more */
+    MEANS_AGAIN,  /* nothing was done */
+    MEANS_UNSURE, /* it may have been done */
+    MEANS_REFUSED /* for good */
+} meaning;
+
+static meaning read_result(const emq_task *task, int result) {
+    switch (emq_err_class(result)) {
+    case EMQ_CLASS_OK:
+        /* "gone" to a repeat says that the first one was done */
+        return result == EMQ_GONE && task->tries == 0 ? MEANS_REFUSED : MEANS_DONE;
+    case EMQ_CLASS_STALE:
+        return task->tries > 0 && task->verdict == EMQ_TASK_REQUEUE ? MEANS_DONE : MEANS_LOST;
+    case EMQ_CLASS_RETRYABLE:
+        return MEANS_AGAIN;
+    case EMQ_CLASS_UNKNOWN:
+    case EMQ_CLASS_PROTOCOL:
+        return MEANS_UNSURE;
+    default:
+        return result == EMQ_ECLOSED || result == EMQ_ENOMEM ? MEANS_AGAIN : MEANS_REFUSED;
+    }
+}
+
+static void count_failure(emq_worker_stats *stats, const emq_task *task, int result) {
+    stats->failed++;
+    stats->dead += result == EMQ_DEAD;
+    stats->exhausted += (uint64_t)task->is_exhausted;
+}
+
+static void count_done(emq_worker_stats *stats, const emq_task *task, int result) {
+    switch (task->verdict) {
+    case EMQ_TASK_COMPLETE:
+        stats->completed++;
+        break;
+    case EMQ_TASK_DELAY:
+        stats->delayed += !task->is_overshoot;
+        break;
+    case EMQ_TASK_REQUEUE:
+        stats->requeued += !task->is_overshoot;
+        break;
+    default:
+        count_failure(stats, task, result);
+    }
+}
+
+static emq_worker_event_kind choose_kind(const emq_task *task, meaning means) {
+    if (means == MEANS_LOST) {
+        return EMQ_WORKER_LOST;
+    }
+    if (means != MEANS_DONE || task->verdict == EMQ_TASK_FAIL || task->verdict == EMQ_TASK_BURY) {
+        return EMQ_WORKER_FAILURE;
+    }
+    return task->verdict == EMQ_TASK_COMPLETE ? EMQ_WORKER_SUCCESS : EMQ_WORKER_RETURN;
+}
+
+/* Without the mutex: tells of a task that is settled or given up. */
+static void tell(batch *b, size_t place, meaning means, int64_t now) {
+    const emq_task *task = b->tasks[place];
+    emq_worker_event event = emq_worker_task_event(task, choose_kind(task, means));
+    event.result =
+        means == MEANS_DONE && b->results[place] != EMQ_DEAD ? EMQ_OK : b->results[place];
+    event.notice = means == MEANS_LOST ? EMQ_NOTICE_LOST : EMQ_NOTICE_NONE;
+    event.settled_us = (now - task->decided_at) / 1000;
+    event.text = event.result < 0 ? emq_strerror(event.result) : NULL;
+    if (!task->is_overshoot) {
+        emq_worker_tell(b->worker, &event);
+    }
+}
+
+/* With the mutex held: puts it back into the line. */
+static void put_back(emq_task *task, meaning means) {
+    task->tries += means == MEANS_UNSURE;
+    task->state = TASK_DECIDED;
+    emq_task_line_add(&task->worker->decided, task);
+}
+
+static void count_end(emq_worker *worker, emq_task *task, meaning means, int result) {
+    if (means == MEANS_DONE) {
+        count_done(&worker->stats, task, result);
+    } else if (means == MEANS_LOST || result == EMQ_GONE) {
+        worker->stats.refused++;
+    } else {
+        worker->stats.unsettled++;
+    }
+}
+
+static void take_result(batch *b, size_t place, int64_t now) {
+    emq_worker *worker = b->worker;
+    emq_task *task = b->tasks[place];
+    meaning means = read_result(task, b->results[place]);
+    int goes_on = means == MEANS_AGAIN || means == MEANS_UNSURE;
+    emq_worker_lock(worker);
+    if (!goes_on) {
+        count_end(worker, task, means, b->results[place]);
+    }
+    emq_worker_unlock(worker);
+    if (!goes_on) {
+        tell(b, place, means, now);
+    }
+    emq_worker_lock(worker);
+    worker->stats.settling--;
+    if (goes_on) {
+        put_back(task, means);
+    } else {
+        emq_task_finish(task);
+    }
+    emq_worker_unlock(worker);
+}
+
+/* Claims that wait while the worker stops. */
+
+/* With the mutex held: the connections of those that are out; how many there are. */
+static size_t find_waiting(int64_t *ids, const emq_worker *worker) {
+    size_t count = 0;
+    for (const emq_work_queue *q = worker->queues; q != NULL; q = q->next) {
+        if (q->is_out && q->client_id != 0) {
+            ids[count++] = q->client_id;
+        }
+    }
+    return count;
+}
+
+/* Ends them as their timeouts would. One that is not there yet, or was handed a job just now, is
+ * none that waits, and nothing happens to it. */
+static void cancel_claims(emq_worker *worker) {
+    int64_t ids[EMQ_WORKER_QUEUES_MAX];
+    char id[EMQ_DECIMAL_MAX];
+    emq_worker_lock(worker);
+    size_t count = worker->phase >= EMQ_PHASE_DRAINING ? find_waiting(ids, worker) : 0;
+    emq_worker_unlock(worker);
+    for (size_t i = 0; i < count; i++) {
+        emq_reply *reply = NULL;
+        size_t digits = emq_decimal_format(id, ids[i]);
+        const char *const words[] = {"CLIENT", "UNBLOCK", id, "TIMEOUT"};
+        const size_t lengths[] = {6, 7, digits, 7};
+        (void)emq_client_command(&reply, worker->settle_link.client, 4, words, lengths);
+        emq_reply_free(reply);
+    }
+}
+
+/* Whether there is something to send; while claims are to be cancelled, from time to time. */
+static int has_work(const emq_worker *worker) {
+    int64_t ids[EMQ_WORKER_QUEUES_MAX];
+    return worker->decided.first != NULL ||
+           (worker->phase >= EMQ_PHASE_DRAINING && find_waiting(ids, worker) > 0);
+}
+
+/* Waits until something is to be sent; 0 at the end. */
+static int await_work(emq_worker *worker, int64_t not_before) {
+    emq_worker_lock(worker);
+    drop_lost(worker);
+    while (worker->phase != EMQ_PHASE_ENDED && worker->decided.first == NULL) {
+        int64_t now = emq_now_ns();
+        int is_early = now < not_before;
+        if (!is_early && has_work(worker)) {
+            break;
+        }
+        emq_worker_await(worker, &worker->settles, is_early ? not_before : TIME_NEVER);
+    }
+    int goes_on = worker->phase != EMQ_PHASE_ENDED;
+    emq_worker_unlock(worker);
+    return goes_on;
+}
+
+static void settle_some(batch *b) {
+    emq_worker *worker = b->worker;
+    emq_worker_lock(worker);
+    gather(b);
+    emq_worker_unlock(worker);
+    if (b->count == 0) {
+        return;
+    }
+    send_batch(b);
+    int64_t now = emq_now_ns();
+    (void)emq_worker_link_note(&worker->settle_link, find_trouble(b));
+    for (size_t i = 0; i < b->count; i++) {
+        take_result(b, i, now);
+    }
+}
+
+void *emq_worker_settle(void *data) {
+    batch b = {.worker = data, .pipeline = b.worker->pipeline};
+    int64_t not_before = 0;
+    while (await_work(b.worker, not_before)) {
+        int result =
+            emq_worker_link_open(&b.worker->settle_link, &b.worker->settles, EMQ_PHASE_ENDED);
+        if (result == EMQ_OK) {
+            settle_some(&b);
+            cancel_claims(b.worker);
+            not_before = emq_deadline_in(CANCEL_AGAIN_MS).at_ns;
+        }
+    }
+    return NULL;
+}

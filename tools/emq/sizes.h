@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sizes of many queues, read by one pipeline. */
+#ifndef EMQ_TOOL_SIZES_H
+#define EMQ_TOOL_SIZES_H
+
+#include <emq/emq.h>
+#include <jansson.h>
+
+#define SIZES_NONE (-1) /* of oldest_ms and next_ms: there is none */
+
+/* What the commands that an operator may run tell of a queue. A job on its way between two of them
+ * may be counted twice or not at all. */
+typedef struct sizes {
+    int result; /* why they could not be read; the rest is 0 then */
+    int64_t pending;
+    int64_t active;
+    int64_t scheduled;
+    int64_t dead;
+    int64_t completed; /* so far */
+    int64_t failed;    /* died so far */
+    int64_t oldest_ms; /* when the id of the oldest pending job was minted, unix time */
+    int64_t next_ms;   /* when the next scheduled job is due */
+    int is_paused;
+} sizes;
+
+/* Reads them for all of the queues, through a pipeline of the caller's that is cleared before and
+ * after. 0: look at each one's result; or what kept the pipeline from running. */
+int sizes_read(sizes *out, emq_pipeline *pipeline, const char *const *queues, size_t count);
+
+/* The members of a document about a queue. */
+json_t *sizes_to_json(const char *queue, const sizes *s);
+
+#endif
