@@ -6,8 +6,8 @@
  * that submitted it. Requests are sent in the order in which they were submitted, without waiting
  * for each other's answers.
  *
- * The client connects by itself, and again after a loss. Resolving, connecting and the connect path
- * never block the loop.
+ * The client connects by itself, and again after a loss. Resolving, connecting, the TLS handshake
+ * and the connect path never block the loop.
  *
  * Thread rule: everything on the loop's thread, but emq_async_submit_threadsafe, and the building
  * of a request, which any thread can do.
@@ -39,8 +39,8 @@ typedef enum emq_async_state {
     EMQ_ASYNC_CONNECTING, /**< an attempt runs: resolving, connecting, or the connect path */
     EMQ_ASYNC_OPEN,       /**< requests go out */
     EMQ_ASYNC_CLOSED,     /**< an attempt failed or the connection was lost; the next one waits */
-    EMQ_ASYNC_REFUSED     /**< the server is not the right one, or refuses this user: no further
-                               attempt until emq_async_reconnect */
+    EMQ_ASYNC_REFUSED     /**< the server is not the right one, has the wrong certificate, or
+                               refuses this user: no further attempt until emq_async_reconnect */
 } emq_async_state;
 
 /** What a client counts, since it was opened. */
@@ -48,8 +48,8 @@ typedef enum emq_async_counter {
     EMQ_ASYNC_CONNECTS,   /**< connections that came to be open */
     EMQ_ASYNC_RECONNECTS, /**< those of them that were not the first */
     EMQ_ASYNC_REQUESTS,   /**< requests that were submitted */
-    EMQ_ASYNC_BYTES_IN,   /**< bytes that were received */
-    EMQ_ASYNC_BYTES_OUT,  /**< bytes that were sent */
+    EMQ_ASYNC_BYTES_IN,   /**< bytes that were received, without those of TLS */
+    EMQ_ASYNC_BYTES_OUT,  /**< bytes that were sent, likewise */
     EMQ_ASYNC_OVERLOADS,  /**< submits that were turned down with EMQ_EOVERLOAD */
     EMQ_ASYNC_TIMEOUTS    /**< requests whose deadline passed */
 } emq_async_counter;
@@ -121,8 +121,8 @@ EMQ_API void emq_async_options_init(emq_async_options *options);
  *                      each attempt, command_timeout_ms the deadline of a request that has none of
  *                      its own. Strings are copied.
  * @param async_options how the client behaves; NULL means all defaults.
- * @return 0; EMQ_EINVAL (an option out of range); EMQ_ENOTLS (TLS is asked for, which this client
- * does not speak); EMQ_ENOMEM; EMQ_ESYSTEM. Loop's thread. Since 0.1.0.
+ * @return 0; EMQ_EINVAL (an option out of range); EMQ_ENOTLS (TLS is asked for, and libemq is built
+ *         without it); EMQ_ENOMEM; EMQ_ESYSTEM. Loop's thread. Since 0.1.0.
  */
 EMQ_API int emq_async_open(emq_async **out, struct uv_loop_s *loop,
                            const emq_client_options *options,
