@@ -92,7 +92,7 @@ static void call_back(emq_async *client) {
 
 static int is_sending_due(const emq_async *client) {
     return client->stage == EMQ_STAGE_OPEN && !client->is_closing && client->queue.first != NULL &&
-           (client->link->events & UV_WRITABLE) == 0;
+           !emq_link_is_busy(client->link);
 }
 
 /* What a callback brings about is settled in the same go. */
@@ -404,9 +404,6 @@ int emq_async_open(emq_async **out, struct uv_loop_s *loop, const emq_client_opt
     int result = read_options(&client->options, async_options);
     if (result == EMQ_OK) {
         result = emq_settings_init(&client->settings, options);
-    }
-    if (result == EMQ_OK && client->settings.options.tls != 0) {
-        result = EMQ_ENOTLS; /* and not without it: the password would go out in plain */
     }
     if (result == EMQ_OK) {
         result = start(client);

@@ -30,6 +30,7 @@ typedef enum emq_stage {
     EMQ_STAGE_RESTING,   /* the step timer starts the next attempt, unless it was refused */
     EMQ_STAGE_RESOLVING, /* client->lookup runs */
     EMQ_STAGE_DIALING,   /* client->link connects, or the step timer tries the address again */
+    EMQ_STAGE_SHAKING,   /* the TLS handshake */
     EMQ_STAGE_AUTH,      /* one reply is due */
     EMQ_STAGE_ASKING,    /* the replies of client->ask are due */
     EMQ_STAGE_OPEN
@@ -44,6 +45,9 @@ typedef struct emq_link {
     int fd;
     int events;            /* that are watched */
     redisContext *context; /* NULL while it connects; then it owns the descriptor */
+    struct ssl_st *ssl;    /* the context's own; NULL without TLS */
+    short read_waits;      /* TLS: what a read or a write waits for, in events of poll: it may be */
+    short write_waits;     /* the other one's */
     emq_limits limits;
     uint64_t given; /* bytes that hiredis was given */
     int replies;    /* that came on the connect path */
@@ -151,6 +155,9 @@ void emq_async_drop(emq_async *client);
 /* The link can be written or read, or failed. */
 void emq_async_on_connected(emq_async *client);
 
+/* The same in the TLS handshake. */
+void emq_async_on_shaking(emq_async *client);
+
 /* One reply on the connect path. */
 int emq_async_take_step_reply(emq_async *client, redisReply *reply);
 
@@ -162,6 +169,13 @@ int emq_link_open(emq_async *client, int fd);
 /* From a connected socket to a hiredis context. 0; EMQ_ENOMEM. */
 int emq_link_adopt(emq_link *link);
 
+/* Begins the TLS handshake; results as emq_tls_begin. */
+int emq_link_start_tls(emq_link *link);
+
+/* Goes on with it; *is_done receives whether nothing of it is left. 0; EMQ_ETLS; EMQ_ECONNECT;
+ * EMQ_ESYSTEM. */
+int emq_link_shake(emq_link *link, int *is_done);
+
 /* Gives it a line of the connect path. 0; EMQ_ENOMEM. */
 int emq_link_add(emq_link *link, const emq_line *line);
 
@@ -172,7 +186,10 @@ void emq_link_flush(emq_link *link);
 /* Takes the replies that have come, up to a bound. */
 void emq_link_catch_up(emq_link *link);
 
-/* Bytes that went out. */
+/* Whether the socket has to come round before more can be written. */
+int emq_link_is_busy(const emq_link *link);
+
+/* Bytes that went out: those of the protocol, also where TLS wraps them. */
 uint64_t emq_link_sent(const emq_link *link);
 
 void emq_link_drop(emq_link *link);

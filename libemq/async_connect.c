@@ -101,8 +101,9 @@ static void set_step_timer(emq_async *client, emq_deadline deadline) {
 }
 
 static void give_up_waiting(emq_async *client) {
-    emq_async_lose(client, emq_text_fail(&client->error, EMQ_ECONNTIMEOUT,
-                                         "the server was not ready within %u ms",
+    const char *what = client->stage == EMQ_STAGE_SHAKING ? "the TLS handshake did not end"
+                                                          : "the server was not ready";
+    emq_async_lose(client, emq_text_fail(&client->error, EMQ_ECONNTIMEOUT, "%s within %u ms", what,
                                          (unsigned)client->settings.options.connect_timeout_ms));
 }
 
@@ -294,6 +295,38 @@ static void authenticate(emq_async *client) {
     }
 }
 
+/* What is said on a connection that is there. */
+static void introduce(emq_async *client) {
+    int result = emq_secret_load(&client->secret, &client->settings.options, &client->error);
+    if (result != EMQ_OK) {
+        emq_async_lose(client, result);
+    } else if (client->secret.bytes != NULL) {
+        authenticate(client);
+    } else {
+        ask(client);
+    }
+}
+
+void emq_async_on_shaking(emq_async *client) {
+    int is_done = 0;
+    int result = emq_link_shake(client->link, &is_done);
+    if (result != EMQ_OK) {
+        emq_async_lose(client, result);
+    } else if (is_done) {
+        introduce(client);
+    }
+}
+
+static void start_tls(emq_async *client) {
+    client->stage = EMQ_STAGE_SHAKING;
+    int result = emq_link_start_tls(client->link);
+    if (result != EMQ_OK) {
+        emq_async_lose(client, result);
+    } else {
+        emq_async_on_shaking(client);
+    }
+}
+
 void emq_async_on_connected(emq_async *client) {
     int failure = emq_dial_finish(client->link->fd);
     if (failure != 0) {
@@ -310,15 +343,10 @@ void emq_async_on_connected(emq_async *client) {
     int result = emq_link_adopt(client->link);
     if (result != EMQ_OK) {
         emq_async_lose(client, emq_text_fail_plain(&client->error, result));
-        return;
-    }
-    result = emq_secret_load(&client->secret, &client->settings.options, &client->error);
-    if (result != EMQ_OK) {
-        emq_async_lose(client, result);
-    } else if (client->secret.bytes != NULL) {
-        authenticate(client);
+    } else if (client->settings.options.tls != 0) {
+        start_tls(client);
     } else {
-        ask(client);
+        introduce(client);
     }
 }
 

@@ -12,10 +12,12 @@
 #include "memory.h"
 #include "result.h"
 #include "sigpipe.h"
+#include "tls.h"
 
 /* hiredis moves what is left of its buffer after each write, so it is fed slice by slice. */
 #define SLICE ((size_t)256 * 1024)
-#define SLICES_AT_ONCE 16 /* then the loop's other handles have their turn */
+#define TLS_SLICE ((size_t)16 * 1024) /* one record: a write takes no more than that */
+#define SLICES_AT_ONCE 16             /* then the loop's other handles have their turn */
 #define READS_AT_ONCE 256
 #define MINTS_MAX 8 /* how often a fresh id is minted before the peer is not believed */
 
@@ -65,6 +67,21 @@ int emq_link_adopt(emq_link *link) {
     return EMQ_OK;
 }
 
+int emq_link_start_tls(emq_link *link) {
+    emq_async *client = link->client;
+    return emq_tls_begin(&link->ssl, link->context, &client->settings.options, &client->error);
+}
+
+int emq_link_shake(emq_link *link, int *is_done) {
+    short wanted = 0;
+    int result = emq_tls_step(link->ssl, &wanted, &link->client->error);
+    *is_done = result == EMQ_OK && wanted == 0;
+    if (result == EMQ_OK && !watch(link, wanted == POLLOUT ? UV_WRITABLE : UV_READABLE)) {
+        result = emq_text_fail_plain(&link->client->error, EMQ_ESYSTEM);
+    }
+    return result;
+}
+
 static void on_closed(uv_handle_t *handle) {
     emq_link *link = handle->data;
     emq_async *client = link->client;
@@ -91,6 +108,18 @@ static void lose_plain(emq_link *link, int result) {
     emq_async_lose(link->client, emq_text_fail_plain(&link->client->error, result));
 }
 
+/* With TLS 1.3 a server refuses a client behind the handshake. */
+static void lose_lost(emq_link *link) {
+    emq_async *client = link->client;
+    const char *alert =
+        link->ssl != NULL && client->stage != EMQ_STAGE_OPEN ? emq_tls_get_alert(link->ssl) : NULL;
+    int result = alert != NULL
+                     ? emq_text_fail(&client->error, EMQ_ETLS, EMQ_TLS_REFUSAL_TEXT, alert)
+                     : emq_text_fail(&client->error, EMQ_ECONNLOST, "the connection was lost: %s",
+                                     link->context->errstr);
+    emq_async_lose(client, result);
+}
+
 /* The failure that a failed hiredis call stands for. */
 static void lose_context(emq_link *link) {
     emq_async *client = link->client;
@@ -115,8 +144,7 @@ static void lose_context(emq_link *link) {
                                            emq_result_of_error(farewell->str, farewell->len),
                                            farewell->str, farewell->len));
     } else {
-        emq_async_lose(client, emq_text_fail(&client->error, EMQ_ECONNLOST,
-                                             "the connection was lost: %s", context->errstr));
+        lose_lost(link);
     }
 }
 
@@ -126,6 +154,23 @@ static void lose_to_nonsense(emq_link *link, const char *text) {
 
 static int was_sent_whole(const emq_link *link, const emq_request *request) {
     return request->given == request->length && request->end_at <= emq_link_sent(link);
+}
+
+static int is_work_left(const emq_link *link) {
+    const emq_async *client = link->client;
+    const emq_request *last = client->flight.last;
+    return sdslen(link->context->obuf) > 0 ||
+           (client->stage == EMQ_STAGE_OPEN &&
+            (client->queue.first != NULL || (last != NULL && last->given < last->length)));
+}
+
+/* Watching for what a write does not wait for would have the loop spin. */
+static void watch_for_more(emq_link *link) {
+    int is_writable_wanted =
+        (is_work_left(link) && link->write_waits != POLLIN) || link->read_waits == POLLOUT;
+    if (!watch(link, is_writable_wanted ? UV_READABLE | UV_WRITABLE : UV_READABLE)) {
+        lose_plain(link, EMQ_ESYSTEM);
+    }
 }
 
 /* Reading. */
@@ -211,7 +256,13 @@ static void take_replies(emq_link *link) {
 /* Reads what is there, once; returns how much that was, or -1 when the connection has ended. */
 static long long read_some(emq_link *link) {
     size_t before = link->context->reader->len;
-    int failed = redisBufferRead(link->context) != REDIS_OK;
+    int failed = 0;
+    if (link->ssl == NULL) {
+        failed = redisBufferRead(link->context) != REDIS_OK;
+    } else {
+        failed = emq_tls_read(link->ssl, link->context) != REDIS_OK;
+        link->read_waits = emq_tls_get_wanted(link->ssl);
+    }
     size_t got = link->context->reader->len - before;
     link->client->counters[EMQ_ASYNC_BYTES_IN] += got;
     return failed ? -1 : (long long)got;
@@ -235,6 +286,9 @@ void emq_link_catch_up(emq_link *link) {
         } else if (got < 0) {
             lose_context(link);
         }
+    }
+    if (!link->is_dropped) {
+        watch_for_more(link);
     }
 }
 
@@ -288,10 +342,12 @@ static emq_request *next_to_give(emq_async *client) {
 static int fill(emq_link *link) {
     emq_async *client = link->client;
     emq_request *request = NULL;
-    while (client->stage == EMQ_STAGE_OPEN && sdslen(link->context->obuf) < SLICE &&
+    const size_t slice = link->ssl != NULL ? TLS_SLICE : SLICE;
+    size_t had = 0;
+    while (client->stage == EMQ_STAGE_OPEN && (had = sdslen(link->context->obuf)) < slice &&
            (request = next_to_give(client)) != NULL) {
         size_t left = request->length - request->given;
-        size_t n = left < SLICE ? left : SLICE;
+        size_t n = left < slice - had ? left : slice - had;
         if (redisAppendFormattedCommand(link->context, request->command + request->given, n) !=
             REDIS_OK) {
             return EMQ_ENOMEM;
@@ -319,19 +375,19 @@ static int has_ended_quietly(emq_link *link) {
 static int write_some(emq_link *link, int *is_empty) {
     emq_sigpipe saved;
     uint64_t before = emq_link_sent(link);
+    if (link->ssl != NULL) {
+        emq_tls_prepare();
+    }
     emq_sigpipe_hold(&saved);
     int failed = redisBufferWrite(link->context, is_empty) != REDIS_OK;
     emq_sigpipe_release(&saved, failed);
+    link->write_waits = link->ssl != NULL ? emq_tls_get_wanted(link->ssl) : 0;
     link->client->counters[EMQ_ASYNC_BYTES_OUT] += emq_link_sent(link) - before;
     return !failed;
 }
 
-static int is_work_left(const emq_link *link) {
-    const emq_async *client = link->client;
-    const emq_request *last = client->flight.last;
-    return sdslen(link->context->obuf) > 0 ||
-           (client->stage == EMQ_STAGE_OPEN &&
-            (client->queue.first != NULL || (last != NULL && last->given < last->length)));
+int emq_link_is_busy(const emq_link *link) {
+    return (link->events & UV_WRITABLE) != 0 || link->write_waits == POLLIN;
 }
 
 void emq_link_flush(emq_link *link) {
@@ -348,8 +404,17 @@ void emq_link_flush(emq_link *link) {
             return;
         }
     }
-    if (!watch(link, is_work_left(link) ? UV_READABLE | UV_WRITABLE : UV_READABLE)) {
-        lose_plain(link, EMQ_ESYSTEM);
+    watch_for_more(link);
+}
+
+static void handle_events(emq_link *link, int events) {
+    if ((events & UV_READABLE) != 0 || link->read_waits == POLLOUT) {
+        receive(link);
+        link->is_just_read = 1;
+    }
+    /* with TLS a read may be what a write has waited for, or wait for a write itself */
+    if (((events & UV_WRITABLE) != 0 || link->ssl != NULL) && !link->is_dropped) {
+        emq_link_flush(link);
     }
 }
 
@@ -357,18 +422,15 @@ void emq_link_flush(emq_link *link) {
 static void on_events(uv_poll_t *handle, int status, int events) {
     emq_link *link = handle->data;
     emq_async *client = link->client;
+    link->events = status != 0 ? 0 : link->events;
     if (link->context == NULL) {
         emq_async_on_connected(client);
+    } else if (client->stage == EMQ_STAGE_SHAKING) {
+        emq_async_on_shaking(client);
     } else if (status != 0) {
         receive_the_rest(link);
     } else {
-        if ((events & UV_READABLE) != 0) {
-            receive(link);
-            link->is_just_read = 1;
-        }
-        if ((events & UV_WRITABLE) != 0 && !link->is_dropped) {
-            emq_link_flush(link);
-        }
+        handle_events(link, events);
     }
     emq_async_settle(client);
     link->is_just_read = 0; /* dropped or not: it lives until the loop comes round */

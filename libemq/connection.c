@@ -69,31 +69,33 @@ void emq_connection_close(emq_connection *connection) {
 
 int emq_connection_start_tls(emq_connection *connection, const emq_client_options *options,
                              emq_deadline deadline, emq_text *error) {
-    return emq_tls_start(&connection->ssl, connection->context, options, deadline, error);
+    short wanted = 0;
+    int result = emq_tls_begin(&connection->ssl, connection->context, options, error);
+    if (result == EMQ_OK) {
+        result = emq_tls_step(connection->ssl, &wanted, error);
+    }
+    while (result == EMQ_OK && wanted != 0) {
+        int is_late = emq_deadline_left_ms(deadline) == 0;
+        int events = is_late ? 0 : emq_poll(connection->context->fd, wanted, deadline);
+        if (events == 0) {
+            return emq_text_fail(error, EMQ_ETIMEOUT, "the TLS handshake did not end in time");
+        }
+        if (events < 0) {
+            return emq_text_fail(error, EMQ_ESYSTEM, "poll failed (errno %d)", errno);
+        }
+        result = emq_tls_step(connection->ssl, &wanted, error);
+    }
+    return result;
 }
 
-/* hiredis' read; a TLS library may write in it. */
 static int read_some(const exchange *x) {
-    emq_sigpipe saved;
-    if (x->ssl == NULL) {
-        return redisBufferRead(x->context);
-    }
-    emq_tls_prepare();
-    emq_sigpipe_hold(&saved);
-    int result = REDIS_OK;
-    do {
-        result = redisBufferRead(x->context);
-    } while (result == REDIS_OK && emq_tls_has_pending(x->ssl));
-    emq_sigpipe_release(&saved, 1);
-    return result;
+    return x->ssl == NULL ? redisBufferRead(x->context) : emq_tls_read(x->ssl, x->context);
 }
 
 /* With TLS 1.3 a server refuses a client behind the handshake. EMQ_OK when it did not. */
 static int find_tls_refusal(const exchange *x) {
     const char *alert = x->is_first && x->ssl != NULL ? emq_tls_get_alert(x->ssl) : NULL;
-    return alert == NULL ? EMQ_OK
-                         : emq_text_fail(x->error, EMQ_ETLS,
-                                         "the server refused with a TLS alert: %s", alert);
+    return alert == NULL ? EMQ_OK : emq_text_fail(x->error, EMQ_ETLS, EMQ_TLS_REFUSAL_TEXT, alert);
 }
 
 /* The failure that a server's error stands for which answers no request of ours. */
@@ -467,6 +469,7 @@ int emq_connection_receive(emq_connection *connection, redisReply **reply, int *
 int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
                                   emq_deadline deadline, emq_text *error) {
     exchange x = {.context = connection->context,
+                  .ssl = connection->ssl,
                   .ends = batch->ends,
                   .replies = batch->replies,
                   .count = batch->count,

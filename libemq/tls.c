@@ -24,8 +24,17 @@ void emq_tls_prepare(void) {
     ERR_clear_error();
 }
 
-int emq_tls_has_pending(const struct ssl_st *ssl) {
-    return SSL_pending(ssl) > 0;
+/* It may write, as any call on a TLS connection. */
+int emq_tls_read(struct ssl_st *ssl, redisContext *context) {
+    emq_sigpipe saved;
+    int result = REDIS_OK;
+    ERR_clear_error();
+    emq_sigpipe_hold(&saved);
+    do {
+        result = redisBufferRead(context);
+    } while (result == REDIS_OK && SSL_pending(ssl) > 0);
+    emq_sigpipe_release(&saved, 1);
+    return result;
 }
 
 static const char *get_reason(void) {
@@ -161,32 +170,6 @@ static int fail_handshake(SSL *ssl, int status, emq_text *error) {
     return emq_text_fail(error, EMQ_ETLS, "the TLS handshake failed: %s", get_reason());
 }
 
-/* One step of the handshake; an SSL_ERROR value. It may write, as any call on a TLS connection. */
-static int step(SSL *ssl) {
-    emq_sigpipe saved;
-    ERR_clear_error();
-    emq_sigpipe_hold(&saved);
-    int status = SSL_get_error(ssl, SSL_do_handshake(ssl));
-    emq_sigpipe_release(&saved, 1);
-    return status;
-}
-
-static int shake_hands(SSL *ssl, int fd, emq_deadline deadline, emq_text *error) {
-    int status = step(ssl);
-    while (status == SSL_ERROR_WANT_READ || status == SSL_ERROR_WANT_WRITE) {
-        short wanted = status == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
-        int events = emq_deadline_left_ms(deadline) > 0 ? emq_poll(fd, wanted, deadline) : 0;
-        if (events == 0) {
-            return emq_text_fail(error, EMQ_ETIMEOUT, "the TLS handshake did not end in time");
-        }
-        if (events < 0) {
-            return emq_text_fail(error, EMQ_ESYSTEM, "poll failed (errno %d)", errno);
-        }
-        status = step(ssl);
-    }
-    return status == SSL_ERROR_NONE ? EMQ_OK : fail_handshake(ssl, status, error);
-}
-
 /* hiredis takes the object and makes the first step of the handshake, which can be the whole of it
  * with a peer that is near; when it fails, the object stays ours, and OpenSSL knows why. */
 static int hand_over(redisContext *context, SSL *ssl, emq_text *error) {
@@ -205,18 +188,40 @@ static int hand_over(redisContext *context, SSL *ssl, emq_text *error) {
     return result;
 }
 
-int emq_tls_start(struct ssl_st **ssl, redisContext *context, const emq_client_options *options,
-                  emq_deadline deadline, emq_text *error) {
+int emq_tls_begin(struct ssl_st **ssl, redisContext *context, const emq_client_options *options,
+                  emq_text *error) {
     SSL *made = NULL;
     int result = make_ssl(&made, options, error);
     if (result == EMQ_OK) {
         result = hand_over(context, made, error);
     }
-    if (result == EMQ_OK) {
-        result = shake_hands(made, context->fd, deadline, error);
-    }
     *ssl = result == EMQ_OK ? made : NULL;
     return result;
+}
+
+int emq_tls_step(struct ssl_st *ssl, short *wanted, emq_text *error) {
+    emq_sigpipe saved;
+    ERR_clear_error();
+    emq_sigpipe_hold(&saved);
+    int status = SSL_get_error(ssl, SSL_do_handshake(ssl));
+    emq_sigpipe_release(&saved, 1);
+    if (status != SSL_ERROR_NONE && status != SSL_ERROR_WANT_READ &&
+        status != SSL_ERROR_WANT_WRITE) {
+        return fail_handshake(ssl, status, error);
+    }
+    *wanted = status == SSL_ERROR_NONE ? 0 : emq_tls_get_wanted(ssl);
+    return EMQ_OK;
+}
+
+short emq_tls_get_wanted(const struct ssl_st *ssl) {
+    switch (SSL_want(ssl)) {
+    case SSL_READING:
+        return POLLIN;
+    case SSL_WRITING:
+        return POLLOUT;
+    default:
+        return 0;
+    }
 }
 
 static const char *find_alert(void) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS on a connected socket, where the library is built with it. hiredis' TLS layer moves the
- * bytes; what is trusted, whose name is expected, and the handshake's deadline are ours. */
+ * bytes; what is trusted, whose name is expected, and the handshake are ours. Nothing here waits:
+ * the transports do, each in its own way. */
 #ifndef EMQ_LIBEMQ_TLS_H
 #define EMQ_LIBEMQ_TLS_H
 
 #include <emq/client.h>
 #include <hiredis/hiredis.h>
 
-#include "deadline.h"
 #include "text.h"
 
 struct ssl_st;
@@ -15,22 +15,35 @@ struct ssl_st;
 /* Tells whether this library can speak TLS. */
 int emq_tls_is_built_in(void);
 
-/* Shakes hands and checks the peer's certificate and its name. On success the context owns *ssl.
+/* Begins the handshake on a context that does not block. On success the context owns *ssl; no more
+ * is known then than that it can go on.
  *
  * 0; EMQ_ETLS (not trusted, another name, no TLS on the other side); EMQ_EINVAL (a file can't be
- * used); EMQ_ECONNECT; EMQ_ETIMEOUT; EMQ_ENOMEM; EMQ_ESYSTEM; EMQ_ENOTLS. */
-int emq_tls_start(struct ssl_st **ssl, redisContext *context, const emq_client_options *options,
-                  emq_deadline deadline, emq_text *error);
+ * used); EMQ_ECONNECT; EMQ_ENOMEM; EMQ_ENOTLS. */
+int emq_tls_begin(struct ssl_st **ssl, redisContext *context, const emq_client_options *options,
+                  emq_text *error);
+
+/* Takes the handshake as far as it goes at once, and checks the peer's certificate and its name.
+ * On success *wanted is the event of poll that it waits for, or 0: it is done.
+ *
+ * 0; EMQ_ETLS; EMQ_ECONNECT. */
+int emq_tls_step(struct ssl_st *ssl, short *wanted, emq_text *error);
+
+/* The event of poll that the last read or write on it waits for, which may be the other one's; 0
+ * when it waits for none. */
+short emq_tls_get_wanted(const struct ssl_st *ssl);
 
 /* Forgets failures that this thread's TLS library keeps, which may be the host program's own: they
- * would be taken for one of the next read or write. */
+ * would be taken for one of the next write. */
 void emq_tls_prepare(void);
 
-/* Tells whether there are bytes that were taken from the socket already: poll doesn't see them. */
-int emq_tls_has_pending(const struct ssl_st *ssl);
+/* redisBufferRead for a context with TLS. It reads until the TLS library holds nothing that it has
+ * taken from the socket already, since poll doesn't see that. */
+int emq_tls_read(struct ssl_st *ssl, redisContext *context);
 
 /* The words of the alert with which the peer ended the connection, also when it has not been read
  * yet; NULL when there is none. */
 const char *emq_tls_get_alert(struct ssl_st *ssl);
+#define EMQ_TLS_REFUSAL_TEXT "the server refused with a TLS alert: %s"
 
 #endif

@@ -8,21 +8,32 @@ int emq_tls_is_built_in(void) {
     return 0;
 }
 
-int emq_tls_start(struct ssl_st **ssl, redisContext *context, const emq_client_options *options,
-                  emq_deadline deadline, emq_text *error) {
+int emq_tls_begin(struct ssl_st **ssl, redisContext *context, const emq_client_options *options,
+                  emq_text *error) {
     (void)ssl;
     (void)context;
     (void)options;
-    (void)deadline;
     return emq_text_fail_plain(error, EMQ_ENOTLS);
+}
+
+int emq_tls_step(struct ssl_st *ssl, short *wanted, emq_text *error) {
+    (void)ssl;
+    (void)wanted;
+    return emq_text_fail_plain(error, EMQ_ENOTLS);
+}
+
+short emq_tls_get_wanted(const struct ssl_st *ssl) {
+    (void)ssl;
+    return 0;
 }
 
 void emq_tls_prepare(void) {
 }
 
-int emq_tls_has_pending(const struct ssl_st *ssl) {
+int emq_tls_read(struct ssl_st *ssl, redisContext *context) {
     (void)ssl;
-    return 0;
+    (void)context;
+    return REDIS_ERR;
 }
 
 const char *emq_tls_get_alert(struct ssl_st *ssl) {

@@ -6,8 +6,8 @@
  * that submitted it. Requests are sent in the order in which they were submitted, without waiting
  * for each other's answers.
  *
- * The client connects by itself, and again after a loss. Resolving, connecting and the connect path
- * never block the loop.
+ * The client connects by itself, and again after a loss. Resolving, connecting, the TLS handshake
+ * and the connect path never block the loop.
  *
  * Thread rule: everything on the loop's thread, but emq_async_submit_threadsafe, and the building
  * of a request, which any thread can do.
@@ -39,8 +39,8 @@ typedef enum emq_async_state {
     EMQ_ASYNC_CONNECTING, /**< an attempt runs: resolving, connecting, or the connect path */
     EMQ_ASYNC_OPEN,       /**< requests go out */
     EMQ_ASYNC_CLOSED,     /**< an attempt failed or the connection was lost; the next one waits */
-    EMQ_ASYNC_REFUSED     /**< the server is not the right one, or refuses this user: no further
-                               attempt until emq_async_reconnect */
+    EMQ_ASYNC_REFUSED     /**< the server is not the right one, has the wrong certificate, or
+                               refuses this user: no further attempt until emq_async_reconnect */
 } emq_async_state;
 
 /** What a client counts, since it was opened. */
@@ -48,8 +48,8 @@ typedef enum emq_async_counter {
     EMQ_ASYNC_CONNECTS,   /**< connections that came to be open */
     EMQ_ASYNC_RECONNECTS, /**< those of them that were not the first */
     EMQ_ASYNC_REQUESTS,   /**< requests that were submitted */
-    EMQ_ASYNC_BYTES_IN,   /**< bytes that were received */
-    EMQ_ASYNC_BYTES_OUT,  /**< bytes that were sent */
+    EMQ_ASYNC_BYTES_IN,   /**< bytes that were received, without those of TLS */
+    EMQ_ASYNC_BYTES_OUT,  /**< bytes that were sent, likewise */
     EMQ_ASYNC_OVERLOADS,  /**< submits that were turned down with EMQ_EOVERLOAD */
     EMQ_ASYNC_TIMEOUTS    /**< requests whose deadline passed */
 } emq_async_counter;
@@ -121,8 +121,8 @@ EMQ_API void emq_async_options_init(emq_async_options *options);
  *                      each attempt, command_timeout_ms the deadline of a request that has none of
  *                      its own. Strings are copied.
  * @param async_options how the client behaves; NULL means all defaults.
- * @return 0; EMQ_EINVAL (an option out of range); EMQ_ENOTLS (TLS is asked for, which this client
- * does not speak); EMQ_ENOMEM; EMQ_ESYSTEM. Loop's thread. Since 0.1.0.
+ * @return 0; EMQ_EINVAL (an option out of range); EMQ_ENOTLS (TLS is asked for, and libemq is built
+ *         without it); EMQ_ENOMEM; EMQ_ESYSTEM. Loop's thread. Since 0.1.0.
  */
 EMQ_API int emq_async_open(emq_async **out, struct uv_loop_s *loop,
                            const emq_client_options *options,
@@ -307,6 +307,19 @@ EMQ_API int emq_request_publish(emq_request **out, const char *queue, emq_bytes 
 /** Builds emq_failures_incr; the new count by emq_request_get_number. */
 EMQ_API int emq_request_failures_incr(emq_request **out, const char *queue, const char *stream,
                                       const char *group, const char *entry);
+/** Builds emq_tra_bitset; how many bits changed by emq_request_get_number. */
+EMQ_API int emq_request_tra_bitset(emq_request **out, emq_bytes key, const uint32_t *offsets,
+                                   size_t count);
+/** Builds emq_tra_bitclear; likewise. */
+EMQ_API int emq_request_tra_bitclear(emq_request **out, emq_bytes key, const uint32_t *offsets,
+                                     size_t count);
+/** Builds emq_tra_bitget; the bits, 1 or 0, by emq_request_get_member. */
+EMQ_API int emq_request_tra_bitget(emq_request **out, emq_bytes key, const uint32_t *offsets,
+                                   size_t count);
+/** Builds emq_tra_bitscan; how many offsets were found by emq_request_get_number, and each of them
+ * by emq_request_get_offset. */
+EMQ_API int emq_request_tra_bitscan(emq_request **out, emq_bytes key, uint32_t from, uint32_t to,
+                                    uint32_t limit);
 
 /**
  * Builds a raw request, as emq_client_command sends it: what is refused there is refused here. A
@@ -415,7 +428,8 @@ EMQ_API int emq_request_take_recovered(emq_ids **out, emq_request *request);
 EMQ_API int emq_request_take_dead(emq_ids **out, emq_request *request);
 
 /**
- * The number that a promote, a publish or a failures_incr was answered.
+ * The number that a promote, a publish, a failures_incr, a tra_bitset or a tra_bitclear was
+ * answered, and how many offsets a tra_bitscan has found.
  *
  * @param request a request, in its callback.
  * @return the number; 0 where there is none. Since 0.1.0.
@@ -423,14 +437,24 @@ EMQ_API int emq_request_take_dead(emq_ids **out, emq_request *request);
 EMQ_API int64_t emq_request_get_number(const emq_request *request);
 
 /**
- * The result of a member of a batch: enqueues, completes, extends.
+ * The result of a member of a batch: enqueues, completes, extends; or a bit, of a tra_bitget.
  *
  * @param request a request, in its callback.
  * @param member  0 to the batch's count - 1.
- * @return its result; the request's own when that is an error; EMQ_EINVAL outside of the range and
- *         for other requests. Since 0.1.0.
+ * @return its result, or 1 or 0 for a bit; the request's own when that is an error; EMQ_EINVAL
+ *         outside of the range and for other requests. Since 0.1.0.
  */
 EMQ_API int emq_request_get_member(const emq_request *request, size_t member);
+
+/**
+ * One of the offsets that a tra_bitscan has found, ascending.
+ *
+ * @param offset  receives it; 0 on an error.
+ * @param request a request, in its callback.
+ * @param index   0 to emq_request_get_number - 1.
+ * @return 0; EMQ_EINVAL (outside of the range, and for other requests). Since 0.1.0.
+ */
+EMQ_API int emq_request_get_offset(uint32_t *offset, const emq_request *request, size_t index);
 
 /**
  * The id of the entry in the stream that an append has made.

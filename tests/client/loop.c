@@ -162,6 +162,13 @@ emq_request *loop_submit(test_loop *t, emq_request *request, outcome *out) {
     return request;
 }
 
+outcome do_request(test_loop *t, emq_request *request) {
+    outcome out = {0};
+    loop_submit(t, request, &out);
+    loop_until_ended(t, &out, 1);
+    return out;
+}
+
 emq_request *enqueue_request(const char *queue, const void *p, size_t n) {
     emq_request *request = NULL;
     assert_int_equal(emq_request_enqueue(&request, NULL, queue, p, n), EMQ_OK);

@@ -62,6 +62,9 @@ void note_outcome(emq_request *request, int result, void *user);
 /* Submits a request that must be taken; it is returned for emq_request_cancel. */
 emq_request *loop_submit(test_loop *t, emq_request *request, outcome *out);
 
+/* Submits and runs until it has ended. */
+outcome do_request(test_loop *t, emq_request *request);
+
 /* Builders that must succeed. */
 emq_request *enqueue_request(const char *queue, const void *p, size_t n);
 emq_request *claim_request(const char *queue);

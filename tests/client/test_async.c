@@ -15,14 +15,6 @@ static void open_on_server(test_loop *t, const emq_async_options *async_options)
     loop_open(t, &options, async_options);
 }
 
-/* Submits and runs until it has ended. */
-static outcome do_request(test_loop *t, emq_request *request) {
-    outcome out = {0};
-    loop_submit(t, request, &out);
-    loop_until_ended(t, &out, 1);
-    return out;
-}
-
 static void a_job_goes_all_the_way(void **state) {
     test_loop t;
     (void)state;
@@ -106,22 +98,6 @@ static void a_fresh_job_is_never_taken_for_a_repeat(void **state) {
     get_text(payload, sizeof(payload), server.admin, "HGET", row, "payload", NULL);
     assert_string_equal(payload, "mine");
     loop_finish(&t);
-}
-
-/* In plain the password would be there for all to read. */
-static void tls_is_refused_and_not_left_out(void **state) {
-    uv_loop_t loop;
-    emq_async *client = NULL;
-    emq_client_options options = options_for_server(&server);
-    (void)state;
-    assert_int_equal(uv_loop_init(&loop), 0);
-    options.unix_path = NULL;
-    options.host = "127.0.0.1";
-    options.port = (uint16_t)server.port;
-    options.tls = 1;
-    assert_int_equal(emq_async_open(&client, &loop, &options, NULL), EMQ_ENOTLS);
-    assert_null(client);
-    assert_int_equal(uv_loop_close(&loop), 0);
 }
 
 /* Read at each connect, as the synchronous client does. */
@@ -461,7 +437,6 @@ int main(void) {
         TEST(a_raw_command_gives_its_reply),
         TEST(a_repeat_is_a_duplicate),
         TEST(a_fresh_job_is_never_taken_for_a_repeat),
-        TEST(tls_is_refused_and_not_left_out),
         TEST(a_password_comes_from_the_environment),
         TEST(wrong_requests_are_not_built),
         TEST(wrong_options_open_nothing),

@@ -7,107 +7,28 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "fixture.h"
+#include "relay.h"
+#include "tls_fixture.h"
 
-#define PATH_MAX_HERE (SERVER_PATH_MAX + 64)
-#define PORTS_TRIED 20
 #define LARGE ((size_t)5 * 1024 * 1024) /* more than the sockets and many TLS records hold */
-
-static test_server server;
-static uint16_t tls_port;
-static char folder[PATH_MAX_HERE];
-
-/* The path of a file that certificates.sh made. A few may be used at a time. */
-static const char *file(const char *name) {
-    static char paths[8][PATH_MAX_HERE * 2];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-    (void)snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
-    return path;
-}
-
-static void make_certificates(void) {
-    char words[PATH_MAX_HERE * 3];
-    (void)snprintf(folder, sizeof(folder), "%s/tls", server.dir);
-    (void)snprintf(words, sizeof(words), "mkdir '%s' && '%s/tests/client/certificates.sh' '%s'",
-                   folder, getenv("EMQ_SOURCE_DIR"), folder);
-    assert_int_equal(system(words), 0); /* NOLINT(cert-env33-c): a script of this tree */
-}
-
-/* Lets the server listen with TLS on a port that is free; 0 when it is built without TLS. */
-static int listen_with_tls(void) {
-    for (int i = 0; i < PORTS_TRIED; i++) {
-        int reserved = -1;
-        char port[8];
-        tls_port = closed_port(&reserved);
-        (void)snprintf(port, sizeof(port), "%u", (unsigned)tls_port);
-        (void)close(reserved);
-        redisReply *reply = call(server.admin, "CONFIG", "SET", "tls-cert-file", file("here.crt"),
-                                 "tls-key-file", file("server.key"), "tls-ca-cert-file",
-                                 file("ca.crt"), "tls-auth-clients", "no", "tls-port", port, NULL);
-        int is_listening = reply->type == REDIS_REPLY_STATUS;
-        int is_unknown = !is_listening && strstr(reply->str, "Unknown option") != NULL;
-        freeReplyObject(reply);
-        if (is_listening || is_unknown) {
-            return is_listening;
-        }
-    }
-    fail_msg("no port could be had");
-    return 0;
-}
-
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
-    make_certificates();
-    if (!listen_with_tls()) {
-        fail_msg("the server is built without TLS: set VALKEY_SERVER to one that has it");
-    }
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
-
-static void show_certificate(const char *name) {
-    run(server.admin, "CONFIG", "SET", "tls-cert-file", file(name), NULL);
-}
-
-static void require_certificate(const char *yes_or_no) {
-    run(server.admin, "CONFIG", "SET", "tls-auth-clients", yes_or_no, NULL);
-}
-
-static emq_client_options tls_options(const char *host) {
-    emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
-    options.host = host;
-    options.port = tls_port;
-    options.tls = 1;
-    options.tls_ca_file = file("ca.crt");
-    options.connect_timeout_ms = LONG_MS;
-    options.command_timeout_ms = LONG_MS;
-    return options;
-}
 
 static void a_trusted_server_opens_by_name_and_by_address(void **state) {
     (void)state;
-    emq_client_options options = tls_options("127.0.0.1");
+    emq_client_options options = tls_fixture_options("127.0.0.1");
     EXPECT_OPEN(&options, EMQ_OK, NULL);
-    options = tls_options("localhost");
+    options = tls_fixture_options("localhost");
     EXPECT_OPEN(&options, EMQ_OK, NULL);
-    options = tls_options("127.0.0.1");
+    options = tls_fixture_options("127.0.0.1");
     options.tls_server_name = "localhost";
     EXPECT_OPEN(&options, EMQ_OK, NULL);
 }
 
 static void a_url_opens(void **state) {
     (void)state;
-    char url[PATH_MAX_HERE * 3];
+    char url[TLS_PATH_MAX * 3];
     emq_client *client = NULL;
     (void)snprintf(url, sizeof(url), "valkeys://localhost:%u?tls_ca_file=%s", (unsigned)tls_port,
-                   file("ca.crt"));
+                   tls_file("ca.crt"));
     int result = emq_client_open_url(&client, url);
     EXPECT_RESULT(client, result, EMQ_OK);
     EXPECT_RESULT(client, emq_client_reconnect(client), EMQ_OK);
@@ -116,19 +37,19 @@ static void a_url_opens(void **state) {
 
 static void a_password_goes_through(void **state) {
     (void)state;
-    emq_client_options options = tls_options("localhost");
-    run(server.admin, "CONFIG", "SET", "requirepass", "right", NULL);
+    emq_client_options options = tls_fixture_options("localhost");
+    run(tls_server.admin, "CONFIG", "SET", "requirepass", "right", NULL);
     options.password = "wrong";
     EXPECT_OPEN(&options, EMQ_EAUTH, "WRONGPASS");
     options.password = "right";
     EXPECT_OPEN(&options, EMQ_OK, NULL);
-    run(server.admin, "CONFIG", "SET", "requirepass", "", NULL);
+    run(tls_server.admin, "CONFIG", "SET", "requirepass", "", NULL);
 }
 
 static void jobs_of_any_size_come_back_whole(void **state) {
     static const size_t sizes[] = {0, 1, 16383, 16384, 16385, 70000, LARGE};
     (void)state;
-    emq_client_options options = tls_options("localhost");
+    emq_client_options options = tls_fixture_options("localhost");
     emq_client *client = open_client(&options);
     char *bytes = malloc(LARGE);
     assert_non_null(bytes);
@@ -153,24 +74,24 @@ static void jobs_of_any_size_come_back_whole(void **state) {
 
 static void another_authority_is_not_trusted(void **state) {
     (void)state;
-    emq_client_options options = tls_options("localhost");
-    options.tls_ca_file = file("other-ca.crt");
+    emq_client_options options = tls_fixture_options("localhost");
+    options.tls_ca_file = tls_file("other-ca.crt");
     EXPECT_OPEN(&options, EMQ_ETLS, "certificate in certificate chain");
     options.tls_ca_file = NULL; /* those of the system */
     EXPECT_OPEN(&options, EMQ_ETLS, "certificate in certificate chain");
-    options.tls_ca_dir = folder; /* not hashed: holds nobody */
+    options.tls_ca_dir = tls_folder; /* not hashed: holds nobody */
     EXPECT_OPEN(&options, EMQ_ETLS, "certificate in certificate chain");
     assert_int_equal(emq_err_class(EMQ_ETLS), EMQ_CLASS_SERVER);
 }
 
 static void authorities_come_from_a_folder_or_from_the_system(void **state) {
     (void)state;
-    emq_client_options options = tls_options("localhost");
+    emq_client_options options = tls_fixture_options("localhost");
     options.tls_ca_file = NULL;
-    options.tls_ca_dir = file("hashed");
+    options.tls_ca_dir = tls_file("hashed");
     EXPECT_OPEN(&options, EMQ_OK, NULL);
     options.tls_ca_dir = NULL;
-    assert_int_equal(setenv("SSL_CERT_FILE", file("ca.crt"), 1), 0); /* OpenSSL's own */
+    assert_int_equal(setenv("SSL_CERT_FILE", tls_file("ca.crt"), 1), 0); /* OpenSSL's own */
     EXPECT_OPEN(&options, EMQ_OK, NULL);
     assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
     EXPECT_OPEN(&options, EMQ_ETLS, "certificate in certificate chain");
@@ -178,8 +99,8 @@ static void authorities_come_from_a_folder_or_from_the_system(void **state) {
 
 static void another_name_is_not_accepted(void **state) {
     (void)state;
-    show_certificate("elsewhere.crt");
-    emq_client_options options = tls_options("localhost");
+    tls_show_certificate("elsewhere.crt");
+    emq_client_options options = tls_fixture_options("localhost");
     EXPECT_OPEN(&options, EMQ_ETLS, "ostname mismatch");
     options.host = "127.0.0.1";
     EXPECT_OPEN(&options, EMQ_ETLS, "IP address mismatch");
@@ -187,84 +108,84 @@ static void another_name_is_not_accepted(void **state) {
     EXPECT_OPEN(&options, EMQ_OK, NULL);
     options.tls_server_name = "nowhere.example";
     EXPECT_OPEN(&options, EMQ_ETLS, "ostname mismatch");
-    show_certificate("here.crt");
+    tls_show_certificate("here.crt");
     options.tls_server_name = "127.0.0.2";
     EXPECT_OPEN(&options, EMQ_ETLS, "IP address mismatch");
 }
 
 static void an_expired_certificate_is_not_accepted(void **state) {
     (void)state;
-    show_certificate("expired.crt");
-    emq_client_options options = tls_options("localhost");
+    tls_show_certificate("expired.crt");
+    emq_client_options options = tls_fixture_options("localhost");
     EXPECT_OPEN(&options, EMQ_ETLS, "certificate is refused: certificate has expired");
-    show_certificate("here.crt");
+    tls_show_certificate("here.crt");
 }
 
 static void insecure_takes_any_certificate(void **state) {
     (void)state;
-    show_certificate("expired.crt");
-    emq_client_options options = tls_options("localhost");
+    tls_show_certificate("expired.crt");
+    emq_client_options options = tls_fixture_options("localhost");
     options.tls_ca_file = NULL;
     options.tls_insecure = 1;
     options.tls_server_name = "nowhere.example";
     EXPECT_OPEN(&options, EMQ_OK, NULL);
-    show_certificate("here.crt");
+    tls_show_certificate("here.crt");
 }
 
 static void a_certificate_is_shown_where_one_is_required(void **state) {
     (void)state;
-    require_certificate("yes");
-    emq_client_options options = tls_options("localhost");
+    tls_require_certificate("yes");
+    emq_client_options options = tls_fixture_options("localhost");
     EXPECT_OPEN(&options, EMQ_ETLS, "certificate required");
-    options.tls_cert_file = file("stranger.crt");
-    options.tls_key_file = file("client.key");
+    options.tls_cert_file = tls_file("stranger.crt");
+    options.tls_key_file = tls_file("client.key");
     EXPECT_OPEN(&options, EMQ_ETLS, "unknown ca");
-    options.tls_cert_file = file("client.crt");
+    options.tls_cert_file = tls_file("client.crt");
     EXPECT_OPEN(&options, EMQ_OK, NULL);
-    require_certificate("no");
+    tls_require_certificate("no");
 }
 
 /* There the server refuses inside the handshake, not behind it. */
 static void an_older_tls_works_as_well(void **state) {
     (void)state;
-    run(server.admin, "CONFIG", "SET", "tls-protocols", "TLSv1.2", NULL);
-    emq_client_options options = tls_options("localhost");
+    run(tls_server.admin, "CONFIG", "SET", "tls-protocols", "TLSv1.2", NULL);
+    emq_client_options options = tls_fixture_options("localhost");
     EXPECT_OPEN(&options, EMQ_OK, NULL);
-    require_certificate("yes");
+    tls_require_certificate("yes");
     EXPECT_OPEN(&options, EMQ_ETLS, "alert");
-    require_certificate("no");
-    run(server.admin, "CONFIG", "SET", "tls-protocols", "TLSv1.1", NULL);
+    tls_require_certificate("no");
+    run(tls_server.admin, "CONFIG", "SET", "tls-protocols", "TLSv1.1", NULL);
     EXPECT_OPEN(&options, EMQ_ETLS, "handshake failed");
-    run(server.admin, "CONFIG", "SET", "tls-protocols", "TLSv1.2 TLSv1.3", NULL);
+    run(tls_server.admin, "CONFIG", "SET", "tls-protocols", "TLSv1.2 TLSv1.3", NULL);
 }
 
 static void files_that_cannot_be_used_are_named(void **state) {
     (void)state;
-    emq_client_options options = tls_options("localhost");
-    options.tls_ca_file = file("absent.crt");
+    emq_client_options options = tls_fixture_options("localhost");
+    options.tls_ca_file = tls_file("absent.crt");
     EXPECT_OPEN(&options, EMQ_EINVAL, "tls_ca_file");
-    options.tls_ca_file = file("server.key");
+    options.tls_ca_file = tls_file("server.key");
     EXPECT_OPEN(&options, EMQ_EINVAL, "tls_ca_file");
     options.tls_ca_file = NULL;
-    options.tls_ca_dir = file("absent");
+    options.tls_ca_dir = tls_file("absent");
     EXPECT_OPEN(&options, EMQ_EINVAL, "tls_ca_dir");
-    options = tls_options("localhost");
-    options.tls_cert_file = file("absent.crt");
-    options.tls_key_file = file("client.key");
+    options = tls_fixture_options("localhost");
+    options.tls_cert_file = tls_file("absent.crt");
+    options.tls_key_file = tls_file("client.key");
     EXPECT_OPEN(&options, EMQ_EINVAL, "tls_cert_file");
-    options.tls_cert_file = file("client.crt");
-    options.tls_key_file = file("absent.key");
+    options.tls_cert_file = tls_file("client.crt");
+    options.tls_key_file = tls_file("absent.key");
     EXPECT_OPEN(&options, EMQ_EINVAL, "tls_key_file");
-    options.tls_key_file = file("server.key"); /* of another certificate */
+    options.tls_key_file = tls_file("server.key"); /* of another certificate */
     EXPECT_OPEN(&options, EMQ_EINVAL, "tls_key_file");
-    options.tls_key_file = file("locked.key"); /* and nobody is asked for the passphrase */
+    options.tls_key_file = tls_file("locked.key"); /* and nobody is asked for the passphrase */
     EXPECT_OPEN(&options, EMQ_EINVAL, "tls_key_file");
 }
 
 static void a_plain_server_is_not_talked_to(void **state) {
     (void)state;
-    emq_client_options options = tls_options("localhost");
-    options.port = (uint16_t)server.port;
+    emq_client_options options = tls_fixture_options("localhost");
+    options.port = (uint16_t)tls_server.port;
     options.connect_timeout_ms = SHORT_MS;
     EXPECT_OPEN(&options, EMQ_ECONNTIMEOUT, "TLS handshake");
 }
@@ -282,7 +203,7 @@ static void plain_words_to_a_tls_port_fail(void **state) {
 static int says_name(const char *host, const char *server_name, const char *name) {
     char bytes[4096];
     int reserved = -1;
-    emq_client_options options = tls_options(host);
+    emq_client_options options = tls_fixture_options(host);
     options.port = closed_port(&reserved);
     assert_int_equal(listen(reserved, 1), 0);
     options.tls_server_name = server_name;
@@ -315,7 +236,7 @@ static void expect_peer(peer_step greeting, uint32_t timeout_ms, int want, const
     peer *p = peer_start(&script);
     emq_client_options options = options_for_peer(p);
     options.tls = 1;
-    options.tls_ca_file = file("ca.crt");
+    options.tls_ca_file = tls_file("ca.crt");
     options.password = "SECRET";
     options.connect_timeout_ms = timeout_ms;
     EXPECT_OPEN(&options, want, says);
@@ -347,16 +268,41 @@ static void a_dripping_handshake_ends_at_the_deadline(void **state) {
 
 static void a_lost_connection_is_told_and_kills_nobody(void **state) {
     (void)state;
-    emq_client_options options = tls_options("localhost");
+    emq_client_options options = tls_fixture_options("localhost");
     options.client_name = "to-be-lost";
     emq_client *client = open_client(&options);
     emq_id id = {{0}};
-    run(server.admin, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes", NULL);
+    run(tls_server.admin, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes", NULL);
     EXPECT_RESULT(client, emq_enqueue(&id, client, "tls", "p", 1), EMQ_ECONNECT);
     assert_int_equal(emq_client_is_open(client), 0);
     EXPECT_RESULT(client, emq_client_reconnect(client), EMQ_OK);
     EXPECT_RESULT(client, emq_enqueue(&id, client, "tls", "p", 1), EMQ_OK);
     emq_client_close(client);
+}
+
+/* They are of no concern to a connection. Records come in pieces, so that reads have to wait. */
+static void failures_of_the_host_are_the_hosts(void **state) {
+    (void)state;
+    emq_client_options options = tls_fixture_options("localhost");
+    relay *r = relay_start(tls_port);
+    relay_set(r, 1, SIZE_MAX, RELAY_CLOSE);
+    options.port = relay_port(r);
+    emq_client *client = open_client(&options);
+    emq_pipeline *p = NULL;
+    emq_id id = {{0}};
+    tls_leave_failure();
+    EXPECT_RESULT(client, emq_enqueue(&id, client, "tls", "p", 1), EMQ_OK);
+    assert_int_equal(emq_pipeline_new(&p, client), EMQ_OK);
+    assert_int_equal(emq_pipeline_claim(p, "tls", LONG_MS), EMQ_OK);
+    assert_int_equal(emq_pipeline_pause(p, "tls"), EMQ_OK);
+    assert_int_equal(emq_pipeline_resume(p, "tls"), EMQ_OK);
+    tls_leave_failure();
+    EXPECT_RESULT(client, emq_pipeline_run(p), EMQ_OK);
+    tls_leave_failure();
+    EXPECT_RESULT(client, emq_client_reconnect(client), EMQ_OK);
+    emq_pipeline_free(p);
+    emq_client_close(client);
+    relay_stop(r);
 }
 
 int main(void) {
@@ -379,6 +325,7 @@ int main(void) {
         cmocka_unit_test(peers_without_tls_get_no_password),
         cmocka_unit_test(a_dripping_handshake_ends_at_the_deadline),
         cmocka_unit_test(a_lost_connection_is_told_and_kills_nobody),
+        cmocka_unit_test(failures_of_the_host_are_the_hosts),
     };
-    return RUN_SERVER_TESTS("client.tls", tests, start_server, stop_server);
+    return RUN_SERVER_TESTS("client.tls", tests, tls_start_server, tls_stop_server);
 }
