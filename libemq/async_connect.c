@@ -9,6 +9,9 @@
 #include "memory.h"
 #include "resolve.h"
 
+#define BACKOFF_MIN_MS 50
+#define BACKOFF_MAX_MS 5000
+
 static void on_step(uv_timer_t *timer);
 
 /* Notes. */
@@ -94,10 +97,6 @@ static int drop_to_owner(emq_session *session, int result) {
     return session->hooks->lose(session, result, sent);
 }
 
-static uint32_t next_pause(emq_session *session) {
-    return emq_backoff_pause(session->backoff_min_ms, session->backoff_max_ms, session->failures++);
-}
-
 void emq_session_lose(emq_session *session, int result) {
     int was_open = session->stage == EMQ_STAGE_OPEN;
     result = drop_to_owner(session, result);
@@ -114,7 +113,10 @@ void emq_session_lose(emq_session *session, int result) {
     if (was_open && uv_now(session->loop) - session->opened_at >= session->backoff_max_ms) {
         session->failures = 0; /* it had been good for a while, whatever went over it */
     }
-    connect_in(session, next_pause(session));
+    uint32_t pause =
+        emq_backoff_draw(session->failures, session->backoff_min_ms, session->backoff_max_ms);
+    session->failures++;
+    connect_in(session, pause);
     emq_session_note(session, EMQ_ASYNC_CLOSED, result);
 }
 
@@ -475,9 +477,9 @@ void emq_session_take_step_reply(emq_session *session, redisReply *reply) {
 
 int emq_session_init(emq_session *session, const emq_client_options *options) {
     session->backoff_min_ms =
-        session->backoff_min_ms != 0 ? session->backoff_min_ms : EMQ_BACKOFF_MIN_MS;
+        session->backoff_min_ms != 0 ? session->backoff_min_ms : BACKOFF_MIN_MS;
     session->backoff_max_ms =
-        session->backoff_max_ms != 0 ? session->backoff_max_ms : EMQ_BACKOFF_MAX_MS;
+        session->backoff_max_ms != 0 ? session->backoff_max_ms : BACKOFF_MAX_MS;
     session->state = EMQ_ASYNC_CONNECTING;
     return session->backoff_min_ms <= session->backoff_max_ms
                ? emq_settings_init(&session->settings, options)
