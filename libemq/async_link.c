@@ -235,7 +235,8 @@ static void receive(emq_link *link) {
 
 void emq_link_catch_up(emq_link *link) {
     long long got = 1;
-    for (int i = 0; i < READS_AT_ONCE && got > 0 && !link->is_dropped; i++) {
+    for (int i = 0; i < READS_AT_ONCE && got > 0 && !link->is_dropped && !is_full(link->session);
+         i++) {
         got = read_some(link);
         if (got > 0) {
             take_replies(link);
@@ -248,16 +249,20 @@ void emq_link_catch_up(emq_link *link) {
     }
 }
 
-/* What the peer still said before the connection ended counts. */
+static void lose_silently(emq_link *link) {
+    emq_session_lose(link->session, emq_text_fail(&link->session->error, EMQ_ECONNLOST,
+                                                  "the connection was lost"));
+}
+
+/* What the peer still said before the connection ended counts, as far as the owner takes it. */
 static void receive_the_rest(emq_link *link) {
     link->context->err = 0; /* of a write; nothing is sent any more */
     while (!link->is_dropped) {
-        long long got = read_some(link);
+        long long got = is_full(link->session) ? 0 : read_some(link);
         if (got < 0) {
             lose_context(link);
         } else if (got == 0) {
-            emq_session_lose(link->session, emq_text_fail(&link->session->error, EMQ_ECONNLOST,
-                                                          "the connection was lost"));
+            lose_silently(link);
         } else {
             take_replies(link);
         }
