@@ -85,7 +85,8 @@ EMQ_API void emq_events_async_options_init(emq_events_async_options *options);
  * @param loop          an initialised loop, which must outlive the subscription.
  * @param options       how to reach the server, copied; NULL means all defaults.
  *                      command_timeout_ms is the time of silence behind which the connection is
- *                      tested, and that in which the server has to answer the test.
+ *                      tested, and that in which the server has to answer the test; each is looked
+ *                      at once in that time, and so may last up to twice as long.
  * @param queue         the queue name.
  * @param async_options how the subscription behaves.
  * @return 0; EMQ_EINVAL (an option out of range, no on_event); EMQ_EQUEUE; EMQ_ENOTLS; EMQ_ENOMEM.
