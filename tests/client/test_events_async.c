@@ -2,197 +2,18 @@
 /* Subscriptions on a loop: messages, losses and what tells of them, refusals, peers that push what
  * they must not, and closing in every state. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "event_fixture.h"
-#include "loop.h"
-
-#define MESSAGES_MAX 64
-
-typedef struct listener listener;
-
-/* What was told of a subscription. */
-struct listener {
-    test_loop t; /* its states are this subscription's */
-    emq_events_async *events;
-    int messages; /* that came, those that were dropped included */
-    int dropped;
-    int results[MESSAGES_MAX];
-    int64_t seqs[MESSAGES_MAX];
-    int64_t gaps[MESSAGES_MAX];
-    int resumed[MESSAGES_MAX];
-    emq_event *last;
-    void (*on_event)(listener *l); /* what a test does inside of the callbacks */
-    void (*on_state)(listener *l);
-};
-
-static void note_event(listener *l, emq_event *event) {
-    int i = l->messages < MESSAGES_MAX ? l->messages : MESSAGES_MAX - 1;
-    l->seqs[i] = emq_event_get_seq(event);
-    l->gaps[i] = emq_event_get_gap(event);
-    l->resumed[i] = emq_event_is_resumed(event);
-    emq_event_free(l->last);
-    l->last = event;
-}
-
-static void on_event(emq_events_async *events, emq_event *event, int result, void *user) {
-    listener *l = user;
-    assert_false(l->t.is_inside);
-    assert_false(l->t.is_closing);
-    assert_ptr_equal(events, l->events);
-    assert_int_equal(event != NULL, result == EMQ_OK);
-    assert_int_equal(emq_events_async_get_state(events), EMQ_ASYNC_OPEN);
-    assert_int_equal(result < 0, emq_events_async_get_error(events)[0] != '\0');
-    l->results[l->messages < MESSAGES_MAX ? l->messages : MESSAGES_MAX - 1] = result;
-    if (result == EMQ_OK) {
-        note_event(l, event);
-    } else {
-        l->dropped++;
-    }
-    l->messages++;
-    if (l->on_event != NULL) {
-        l->on_event(l);
-    }
-}
-
-static void on_state(emq_events_async *events, emq_async_state state, int reason, void *user) {
-    listener *l = user;
-    assert_false(l->t.is_inside);
-    assert_false(l->t.is_closing);
-    assert_int_equal(emq_events_async_get_state(events), state);
-    assert_int_equal(reason < 0 && state != EMQ_ASYNC_OPEN,
-                     emq_events_async_get_error(events)[0] != '\0');
-    if (l->t.told < TOLD_MAX) {
-        l->t.states[l->t.told] = state;
-        l->t.reasons[l->t.told] = reason;
-        l->t.told++;
-    }
-    if (l->on_state != NULL) {
-        l->on_state(l);
-    }
-}
-
-static emq_events_async_options make_options(listener *l) {
-    emq_events_async_options options = EMQ_EVENTS_ASYNC_OPTIONS_INIT;
-    options.on_event = on_event;
-    options.on_state = on_state;
-    options.user = l;
-    options.backoff_min_ms = 1;
-    options.backoff_max_ms = 2;
-    return options;
-}
-
-static void listen_to(listener *l, const emq_client_options *options, const char *queue) {
-    memset(l, 0, sizeof(*l));
-    const emq_events_async_options own = make_options(l);
-    loop_start(&l->t);
-    l->t.is_inside = 1;
-    assert_int_equal(emq_events_async_open(&l->events, &l->t.loop, options, queue, &own), EMQ_OK);
-    l->t.is_inside = 0;
-    assert_int_equal(emq_events_async_get_state(l->events), EMQ_ASYNC_CONNECTING);
-}
-
-static void on_closed(void *user) {
-    listener *l = user;
-    assert_false(l->t.is_inside);
-    l->t.closes++;
-}
-
-static void close_events(listener *l) {
-    int was_inside = l->t.is_inside;
-    l->t.is_inside = 1;
-    assert_int_equal(emq_events_async_close(l->events, on_closed, l), EMQ_OK);
-    assert_int_equal(emq_events_async_close(l->events, on_closed, l), EMQ_ECLOSED);
-    assert_int_equal(emq_events_async_reconnect(l->events), EMQ_ECLOSED);
-    l->t.is_inside = was_inside;
-    l->t.is_closing = 1;
-}
-
-static int is_closed(void *data) {
-    const listener *l = data;
-    return l->t.closes > 0;
-}
-
-/* Closes it, unless the test did, and expects that nothing is left on the loop. */
-static void finish(listener *l) {
-    if (!l->t.is_closing) {
-        close_events(l);
-    }
-    loop_until(&l->t, is_closed, l);
-    loop_stop(&l->t);
-    assert_int_equal(l->t.closes, 1);
-    emq_event_free(l->last);
-}
-
-typedef struct wanted {
-    const listener *l;
-    emq_async_state state;
-    int reason;
-    int count;
-} wanted;
-
-static int is_told(void *data) {
-    const wanted *w = data;
-    for (int i = w->count; i < w->l->t.told; i++) {
-        if (w->l->t.states[i] == w->state && w->l->t.reasons[i] == w->reason) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Until it is told, behind so many states that were told before. */
-static void until_told(listener *l, int behind, emq_async_state state, int reason) {
-    wanted w = {l, state, reason, behind};
-    loop_until(&l->t, is_told, &w);
-}
-
-static void until_open(listener *l) {
-    until_told(l, 0, EMQ_ASYNC_OPEN, EMQ_OK);
-}
-
-static int has_messages(void *data) {
-    const wanted *w = data;
-    return w->l->messages >= w->count;
-}
-
-static void until_messages(listener *l, int count) {
-    wanted w = {.l = l, .count = count};
-    loop_until(&l->t, has_messages, &w);
-}
-
-static int has_reconnects(void *data) {
-    const wanted *w = data;
-    return emq_events_async_get_reconnects(w->l->events) >= (uint64_t)w->count &&
-           emq_events_async_get_state(w->l->events) == EMQ_ASYNC_OPEN;
-}
-
-static void until_reconnects(listener *l, int count) {
-    wanted w = {.l = l, .count = count};
-    loop_until(&l->t, has_reconnects, &w);
-}
-
-static void expect_message(int line, listener *l, int i, int64_t seq, int64_t gap, int resumed) {
-    until_messages(l, i + 1);
-    if (l->results[i] != EMQ_OK || l->seqs[i] != seq || l->gaps[i] != gap ||
-        l->resumed[i] != resumed) {
-        print_error("message %d: %s, seq %lld, gap %lld, resumed %d\n", i,
-                    emq_err_name(l->results[i]), (long long)l->seqs[i], (long long)l->gaps[i],
-                    l->resumed[i]);
-        _fail(__FILE__, line);
-    }
-}
-
-/* The message of that number in the order of arrival is this one. */
-#define EXPECT_MESSAGE(l, i, seq, gap, resumed)                                                    \
-    expect_message(__LINE__, (l), (i), (seq), (gap), (resumed))
+#include "listener.h"
 
 static void listen_to_server(listener *l) {
     const emq_client_options options = options_for_server(&server);
-    listen_to(l, &options, "q");
-    until_open(l);
+    listener_open(l, &options, "q");
+    listener_until_open(l);
 }
 
 static void messages_come_as_they_were_published(void **state) {
@@ -222,7 +43,7 @@ static void messages_come_as_they_were_published(void **state) {
     }
     assert_int_equal(l.messages, MESSAGES_MAX);
     assert_int_equal(l.t.told, 2);
-    finish(&l);
+    listener_finish(&l);
     emq_client_close(publisher);
 }
 
@@ -244,7 +65,7 @@ static void a_large_message_comes_whole(void **state) {
     EXPECT_MESSAGE(&l, 0, 1, 0, 0);
     assert_memory_equal(emq_event_get_field(l.last, "big", &n), big, size);
     assert_int_equal(n, size);
-    finish(&l);
+    listener_finish(&l);
     free(big);
     emq_client_close(publisher);
 }
@@ -258,7 +79,7 @@ static void a_cut_connection_leaves_a_gap(void **state) {
     kill_subscribers();
     publish("q", "two");
     publish("q", "three");
-    until_reconnects(&l, 1);
+    listener_until_reconnects(&l, 1);
     assert_int_equal(l.t.states[2], EMQ_ASYNC_CLOSED);
     assert_int_equal(l.t.reasons[2], EMQ_ECONNECT);
     assert_int_equal(l.t.states[3], EMQ_ASYNC_CONNECTING);
@@ -268,10 +89,10 @@ static void a_cut_connection_leaves_a_gap(void **state) {
     EXPECT_MESSAGE(&l, 2, 5, 0, 0);
     /* a loss in which nothing was sent is told, too, and has no gap */
     assert_int_equal(emq_events_async_reconnect(l.events), EMQ_OK);
-    until_reconnects(&l, 2);
+    listener_until_reconnects(&l, 2);
     publish("q", "six");
     EXPECT_MESSAGE(&l, 3, 6, 0, 1);
-    finish(&l);
+    listener_finish(&l);
 }
 
 static void a_loss_before_the_first_message_is_told(void **state) {
@@ -280,10 +101,10 @@ static void a_loss_before_the_first_message_is_told(void **state) {
     listen_to_server(&l);
     kill_subscribers();
     publish("q", "one");
-    until_reconnects(&l, 1);
+    listener_until_reconnects(&l, 1);
     publish("q", "two");
     EXPECT_MESSAGE(&l, 0, 2, EMQ_GAP_UNKNOWN, 1);
-    finish(&l);
+    listener_finish(&l);
 }
 
 static void a_restarted_server_is_found_again(void **state) {
@@ -294,15 +115,10 @@ static void a_restarted_server_is_found_again(void **state) {
     EXPECT_MESSAGE(&l, 0, 1, 0, 0);
     server_restart(&server);
     publish("q", "two");
-    until_reconnects(&l, 1);
+    listener_until_reconnects(&l, 1);
     publish("q", "three");
     EXPECT_MESSAGE(&l, 1, 3, 1, 1);
-    finish(&l);
-}
-
-static int waits_for_nobody(void *data) {
-    const listener *l = data;
-    return l->t.pulses >= 5;
+    listener_finish(&l);
 }
 
 /* No attempt is made until it is asked for. */
@@ -310,22 +126,22 @@ static void a_refusal_is_told_once(void **state) {
     listener l;
     (void)state;
     const emq_client_options options = options_of_listener(CONNECT_WORDS " +subscribe");
-    listen_to(&l, &options, "q");
-    until_told(&l, 0, EMQ_ASYNC_REFUSED, EMQ_ENOPERM);
+    listener_open(&l, &options, "q");
+    listener_until_told(&l, 0, EMQ_ASYNC_REFUSED, EMQ_ENOPERM);
     assert_non_null(strstr(emq_events_async_get_error(l.events), "NOPERM"));
     int told = l.t.told;
-    loop_until(&l.t, waits_for_nobody, &l);
+    loop_rest(&l.t);
     assert_int_equal(l.t.told, told);
     run(server.admin, "ACL", "SETUSER", "listener", "&emq:{q}:events", NULL);
     assert_int_equal(emq_events_async_reconnect(l.events), EMQ_OK);
-    until_open(&l);
+    listener_until_open(&l);
     publish("q", "one");
     EXPECT_MESSAGE(&l, 0, 1, 0, 0);
     /* the whole path is walked again behind a loss, too */
     run(server.admin, "DEL", "{emq}:version", NULL);
     kill_subscribers();
-    until_told(&l, told, EMQ_ASYNC_REFUSED, EMQ_EFENCE_ABSENT);
-    finish(&l);
+    listener_until_told(&l, told, EMQ_ASYNC_REFUSED, EMQ_EFENCE_ABSENT);
+    listener_finish(&l);
 }
 
 static void a_server_that_is_not_there_is_tried_again(void **state) {
@@ -334,11 +150,11 @@ static void a_server_that_is_not_there_is_tried_again(void **state) {
     emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
     (void)state;
     options.port = closed_port(&reserved);
-    listen_to(&l, &options, "q");
-    until_told(&l, 0, EMQ_ASYNC_CLOSED, EMQ_ECONNECT);
-    until_told(&l, l.t.told, EMQ_ASYNC_CLOSED, EMQ_ECONNECT);
+    listener_open(&l, &options, "q");
+    listener_until_told(&l, 0, EMQ_ASYNC_CLOSED, EMQ_ECONNECT);
+    listener_until_told(&l, l.t.told, EMQ_ASYNC_CLOSED, EMQ_ECONNECT);
     assert_int_equal(emq_events_async_get_reconnects(l.events), 0);
-    finish(&l);
+    listener_finish(&l);
     (void)close(reserved);
 }
 
@@ -346,7 +162,7 @@ static void wrong_arguments_are_refused(void **state) {
     uv_loop_t loop;
     emq_events_async *events = (emq_events_async *)&server;
     listener l;
-    emq_events_async_options own = make_options(&l);
+    emq_events_async_options own = listener_options(&l);
     emq_client_options options = options_for_server(&server);
     (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
@@ -358,13 +174,13 @@ static void wrong_arguments_are_refused(void **state) {
     assert_int_equal(emq_events_async_open(&events, &loop, &options, "a:b", &own), EMQ_EQUEUE);
     own.backoff_min_ms = 3;
     assert_int_equal(emq_events_async_open(&events, &loop, &options, "q", &own), EMQ_EINVAL);
-    own = make_options(&l);
+    own = listener_options(&l);
     own.on_event = NULL;
     assert_int_equal(emq_events_async_open(&events, &loop, &options, "q", &own), EMQ_EINVAL);
-    own = make_options(&l);
+    own = listener_options(&l);
     own.size = 1;
     assert_int_equal(emq_events_async_open(&events, &loop, &options, "q", &own), EMQ_EINVAL);
-    own = make_options(&l);
+    own = listener_options(&l);
     options.database = -1;
     assert_int_equal(emq_events_async_open(&events, &loop, &options, "q", &own), EMQ_EINVAL);
     assert_null(events);
@@ -380,7 +196,7 @@ static void wrong_arguments_are_refused(void **state) {
 
 static void listen_to_peer(listener *l, const peer *p) {
     const emq_client_options options = options_for_peer(p);
-    listen_to(l, &options, "q");
+    listener_open(l, &options, "q");
 }
 
 /* Messages that come with the confirmation, in one read or byte by byte, are not lost, and come
@@ -404,7 +220,7 @@ static void messages_right_behind_the_confirmation_count(void **state) {
         char *sent = peer_command(p, PEER_HANDSHAKE_COMMANDS);
         assert_string_equal(sent, "SUBSCRIBE emq:{q}:events");
         free(sent);
-        finish(&l);
+        listener_finish(&l);
         peer_stop(p);
     }
 }
@@ -426,7 +242,7 @@ static void what_is_no_message_is_dropped(void **state) {
         assert_int_equal(l.results[1 + 2 * i], EMQ_EPROTOCOL);
     }
     assert_int_equal(peer_connections(p), 1);
-    finish(&l);
+    listener_finish(&l);
     peer_stop(p);
 }
 
@@ -441,9 +257,9 @@ static void a_peer_that_breaks_the_protocol_is_left(void **state) {
         peer_act(p, (peer_step){PEER_SEND, not_pushes[i], 0});
         /* the script begins anew */
         EXPECT_MESSAGE(&l, 1, 10, EMQ_GAP_UNKNOWN, 1);
-        until_told(&l, 0, EMQ_ASYNC_CLOSED, EMQ_EPROTOCOL);
+        listener_until_told(&l, 0, EMQ_ASYNC_CLOSED, EMQ_EPROTOCOL);
         assert_int_equal(peer_connections(p), 2);
-        finish(&l);
+        listener_finish(&l);
         peer_stop(p);
     }
 }
@@ -465,9 +281,9 @@ static void a_wrong_confirmation_is_refused(void **state) {
         listener l;
         peer *p = start_pusher(cases[i].bytes);
         listen_to_peer(&l, p);
-        until_told(&l, 0, EMQ_ASYNC_REFUSED, cases[i].result);
+        listener_until_told(&l, 0, EMQ_ASYNC_REFUSED, cases[i].result);
         assert_int_equal(l.messages, 0);
-        finish(&l);
+        listener_finish(&l);
         peer_stop(p);
     }
 }
@@ -480,9 +296,9 @@ static void a_confirmation_that_does_not_come(void **state) {
     peer *p = peer_start(&script);
     emq_client_options options = options_for_peer(p);
     options.connect_timeout_ms = SHORT_MS;
-    listen_to(&l, &options, "q");
-    until_told(&l, 0, EMQ_ASYNC_CLOSED, EMQ_ECONNTIMEOUT);
-    finish(&l);
+    listener_open(&l, &options, "q");
+    listener_until_told(&l, 0, EMQ_ASYNC_CLOSED, EMQ_ECONNTIMEOUT);
+    listener_finish(&l);
     peer_stop(p);
 }
 
@@ -504,7 +320,7 @@ static void a_peer_that_closes_behind_the_confirmation(void **state) {
     crowd c = {p, 4};
     listen_to_peer(&l, p);
     loop_until(&l.t, has_connections, &c);
-    finish(&l);
+    listener_finish(&l);
     peer_stop(p);
 }
 
@@ -519,13 +335,12 @@ static void floods_are_taken_one_by_one(void **state) {
         peer *p = peer_start(&script);
         emq_client_options options = options_for_peer(p);
         options.command_timeout_ms = SHORT_MS; /* the flood begins when the connection is tested */
-        listen_to(&l, &options, "q");
-        until_messages(&l, 20000);
-        l.t.pulses = 0;
-        loop_until(&l.t, waits_for_nobody, &l);
+        listener_open(&l, &options, "q");
+        listener_until_messages(&l, 20000);
+        loop_rest(&l.t);
         assert_int_equal(l.dropped, i == 0 ? 0 : l.messages);
         assert_int_equal(emq_events_async_get_reconnects(l.events), 0);
-        finish(&l);
+        listener_finish(&l);
         peer_stop(p);
     }
 }
@@ -538,11 +353,11 @@ static void an_endless_word_holds_nobody_up(void **state) {
     peer_script script = {.steps = {PEER_HANDSHAKE, {PEER_DRIP, bytes, (size_t)n}}};
     peer *p = peer_start(&script);
     listen_to_peer(&l, p);
-    until_open(&l);
-    loop_until(&l.t, waits_for_nobody, &l);
+    listener_until_open(&l);
+    loop_rest(&l.t);
     assert_int_equal(emq_events_async_get_state(l.events), EMQ_ASYNC_OPEN);
     assert_int_equal(l.messages, 0);
-    finish(&l);
+    listener_finish(&l);
     peer_stop(p);
 }
 
@@ -553,21 +368,14 @@ static void silence_is_noticed(void **state) {
     peer *p = start_pusher(PEER_SUBSCRIBED);
     emq_client_options options = options_for_peer(p);
     options.command_timeout_ms = 50;
-    listen_to(&l, &options, "q");
-    until_reconnects(&l, 1);
-    until_told(&l, 0, EMQ_ASYNC_CLOSED, EMQ_ECONNECT);
+    listener_open(&l, &options, "q");
+    listener_until_reconnects(&l, 1);
+    listener_until_told(&l, 0, EMQ_ASYNC_CLOSED, EMQ_ECONNECT);
     char *sent = peer_command(p, PEER_HANDSHAKE_COMMANDS + 1);
     assert_string_equal(sent, "SUBSCRIBE emq:{q}:events");
     free(sent);
-    finish(&l);
+    listener_finish(&l);
     peer_stop(p);
-}
-
-static int was_asked_twice(void *data) {
-    char calls[128];
-    (void)data;
-    get_info(calls, sizeof(calls), server.admin, "commandstats", "cmdstat_subscribe");
-    return strncmp(calls, "calls=3,", 8) == 0;
 }
 
 /* One that answers stays, however little it has to say. */
@@ -577,13 +385,13 @@ static void silence_of_a_server_is_no_loss(void **state) {
     emq_client_options options = options_for_server(&server);
     options.command_timeout_ms = 1000;
     run(server.admin, "CONFIG", "RESETSTAT", NULL);
-    listen_to(&l, &options, "q");
-    until_open(&l);
-    loop_until(&l.t, was_asked_twice, NULL);
+    listener_open(&l, &options, "q");
+    listener_until_open(&l);
+    loop_until(&l.t, listeners_were_tested, &server);
     publish("q", "one");
     EXPECT_MESSAGE(&l, 0, 1, 0, 0);
     assert_int_equal(emq_events_async_get_reconnects(l.events), 0);
-    finish(&l);
+    listener_finish(&l);
 }
 
 /* On a Unix socket, what is written to this peer fails at once, while it goes on sending. */
@@ -598,12 +406,12 @@ static void a_flood_on_a_connection_that_takes_nothing(void **state) {
     emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
     options.unix_path = path;
     options.command_timeout_ms = 50;
-    listen_to(&l, &options, "q");
-    until_open(&l);
+    listener_open(&l, &options, "q");
+    listener_until_open(&l);
     peer_act(p, (peer_step){PEER_DEAF, NULL, 0});
     peer_act(p, (peer_step){PEER_SEND, PEER_EVENT("11") PEER_EVENT("12") PEER_EVENT("13"), 0});
-    until_reconnects(&l, 1);
-    finish(&l);
+    listener_until_reconnects(&l, 1);
+    listener_finish(&l);
     peer_stop(p);
     (void)unlink(path);
 }
@@ -614,9 +422,9 @@ static void before_the_loop_has_run(void **state) {
     listener l;
     (void)state;
     const emq_client_options options = options_for_server(&server);
-    listen_to(&l, &options, "q");
-    close_events(&l);
-    finish(&l);
+    listener_open(&l, &options, "q");
+    listener_close(&l);
+    listener_finish(&l);
     assert_int_equal(l.t.told, 0);
 }
 
@@ -626,10 +434,10 @@ static void while_it_resolves(void **state) {
     emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
     options.host = "localhost";
     options.port = (uint16_t)server.port;
-    listen_to(&l, &options, "q");
-    until_told(&l, 0, EMQ_ASYNC_CONNECTING, EMQ_OK);
-    close_events(&l);
-    finish(&l);
+    listener_open(&l, &options, "q");
+    listener_until_told(&l, 0, EMQ_ASYNC_CONNECTING, EMQ_OK);
+    listener_close(&l);
+    listener_finish(&l);
     assert_int_equal(l.t.told, 1);
 }
 
@@ -639,10 +447,10 @@ static void while_it_connects(void **state) {
     (void)state;
     emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
     options.port = deaf_port(sockets);
-    listen_to(&l, &options, "q");
-    until_told(&l, 0, EMQ_ASYNC_CONNECTING, EMQ_OK);
-    loop_until(&l.t, waits_for_nobody, &l);
-    finish(&l);
+    listener_open(&l, &options, "q");
+    listener_until_told(&l, 0, EMQ_ASYNC_CONNECTING, EMQ_OK);
+    loop_rest(&l.t);
+    listener_finish(&l);
     assert_int_equal(l.t.told, 1);
     (void)close(sockets[0]);
     (void)close(sockets[1]);
@@ -673,10 +481,10 @@ static void on_each_step_of_the_path(void **state) {
         arrival a = {p, commands[i]};
         emq_client_options options = options_for_peer(p);
         options.password = "password";
-        listen_to(&l, &options, "q");
+        listener_open(&l, &options, "q");
         loop_until(&l.t, has_arrived, &a);
-        close_events(&l);
-        finish(&l);
+        listener_close(&l);
+        listener_finish(&l);
         assert_int_equal(l.t.told, 1);
         peer_stop(p);
     }
@@ -688,9 +496,9 @@ static void while_it_rests(void **state) {
     emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
     (void)state;
     options.port = closed_port(&reserved);
-    listen_to(&l, &options, "q");
-    until_told(&l, 0, EMQ_ASYNC_CLOSED, EMQ_ECONNECT);
-    finish(&l);
+    listener_open(&l, &options, "q");
+    listener_until_told(&l, 0, EMQ_ASYNC_CLOSED, EMQ_ECONNECT);
+    listener_finish(&l);
     (void)close(reserved);
 }
 
@@ -699,9 +507,9 @@ static void while_it_is_refused(void **state) {
     (void)state;
     run(server.admin, "DEL", "{emq}:version", NULL);
     const emq_client_options options = options_for_server(&server);
-    listen_to(&l, &options, "q");
-    until_told(&l, 0, EMQ_ASYNC_REFUSED, EMQ_EFENCE_ABSENT);
-    finish(&l);
+    listener_open(&l, &options, "q");
+    listener_until_told(&l, 0, EMQ_ASYNC_REFUSED, EMQ_EFENCE_ABSENT);
+    listener_finish(&l);
 }
 
 /* More messages have come in by then, which nobody is told of. */
@@ -710,10 +518,10 @@ static void inside_of_a_message(void **state) {
     (void)state;
     peer *p = start_pusher(PEER_SUBSCRIBED PEER_EVENT("11") PEER_EVENT("12") PEER_EVENT("13"));
     listen_to_peer(&l, p);
-    l.on_event = close_events;
-    loop_until(&l.t, is_closed, &l);
+    l.on_event = listener_close;
+    loop_until(&l.t, listener_is_closed, &l);
     assert_int_equal(l.messages, 1);
-    finish(&l);
+    listener_finish(&l);
     peer_stop(p);
 }
 
@@ -721,7 +529,7 @@ static emq_async_state close_in;
 
 static void close_in_state(listener *l) {
     if (l->t.states[l->t.told - 1] == close_in) {
-        close_events(l);
+        listener_close(l);
     }
 }
 
@@ -735,12 +543,12 @@ static void inside_of_each_state(void **state) {
         listen_to_peer(&l, p);
         l.on_state = close_in_state;
         if (close_in == EMQ_ASYNC_CLOSED) {
-            until_open(&l);
+            listener_until_open(&l);
             peer_act(p, (peer_step){PEER_CLOSE, NULL, 0});
         }
-        loop_until(&l.t, is_closed, &l);
+        loop_until(&l.t, listener_is_closed, &l);
         assert_int_equal(l.t.states[l.t.told - 1], close_in);
-        finish(&l);
+        listener_finish(&l);
         peer_stop(p);
     }
 }
@@ -761,8 +569,18 @@ static void a_message_may_reconnect(void **state) {
     EXPECT_MESSAGE(&l, 0, 11, 0, 0);
     EXPECT_MESSAGE(&l, 1, 11, EMQ_GAP_UNKNOWN, 1);
     EXPECT_MESSAGE(&l, 2, 13, 1, 0);
-    finish(&l);
+    listener_finish(&l);
     peer_stop(p);
+}
+
+static int is_open(void *data) {
+    const listener *l = data;
+    return emq_events_async_get_state(l->events) == EMQ_ASYNC_OPEN;
+}
+
+static int has_heard(void *data) {
+    const listener *l = data;
+    return l->messages > 0;
 }
 
 /* Several on one loop, beside a client. */
@@ -776,12 +594,11 @@ static void many_share_a_loop(void **state) {
     loop_open(&t, &options, NULL);
     for (int i = 0; i < LISTENERS; i++) {
         memset(&l[i], 0, sizeof(l[i]));
-        const emq_events_async_options own = make_options(&l[i]);
+        const emq_events_async_options own = listener_options(&l[i]);
         assert_int_equal(emq_events_async_open(&l[i].events, &t.loop, &options, "q", &own), EMQ_OK);
     }
     for (int i = 0; i < LISTENERS; i++) {
-        wanted w = {&l[i], EMQ_ASYNC_OPEN, EMQ_OK, 0};
-        loop_until(&t, is_told, &w);
+        loop_until(&t, is_open, &l[i]);
     }
     emq_request *request = NULL;
     assert_int_equal(
@@ -791,10 +608,9 @@ static void many_share_a_loop(void **state) {
     loop_until_ended(&t, &out, 1);
     EXPECT_OUTCOME(&out, EMQ_OK);
     for (int i = 0; i < LISTENERS; i++) {
-        wanted w = {.l = &l[i], .count = 1};
-        loop_until(&t, has_messages, &w);
-        close_events(&l[i]);
-        loop_until(&t, is_closed, &l[i]);
+        loop_until(&t, has_heard, &l[i]);
+        listener_close(&l[i]);
+        loop_until(&t, listener_is_closed, &l[i]);
         emq_event_free(l[i].last);
     }
     loop_finish(&t);
