@@ -5,6 +5,7 @@
 #include "memory.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_REQUESTS 4096
 #define DEFAULT_BYTES ((size_t)64 * 1024 * 1024)
@@ -31,6 +32,10 @@ static int read_options(emq_async_options *out, const emq_async_options *options
     out->backoff_max_ms = out->backoff_max_ms != 0 ? out->backoff_max_ms : DEFAULT_BACKOFF_MAX_MS;
     return out->complete_once <= 1 && out->backoff_min_ms <= out->backoff_max_ms ? EMQ_OK
                                                                                  : EMQ_EINVAL;
+}
+
+int emq_async_is_anothers(const emq_async *client) {
+    return client->owner != getpid();
 }
 
 /* The callbacks. */
@@ -95,10 +100,17 @@ static int is_sending_due(const emq_async *client) {
            !emq_link_is_busy(client->link);
 }
 
+/* A callback may fork. What the parent is told is not for the child, which gets EMQ_EFORKED when it
+ * closes its copy. */
+static int is_settled(const emq_async *client) {
+    return (!client->is_noted && client->done_first == NULL && !is_sending_due(client)) ||
+           (emq_async_is_anothers(client) && !client->is_closing);
+}
+
 /* What a callback brings about is settled in the same go. */
 void emq_async_settle(emq_async *client) {
     client->is_settling = 1;
-    while (client->is_noted || client->done_first != NULL || is_sending_due(client)) {
+    while (!is_settled(client)) {
         if (client->is_noted) {
             client->is_noted = 0;
             if (client->options.on_state != NULL && !client->is_closing) {
@@ -184,6 +196,9 @@ static int sweep(emq_async *client, emq_request_list *list, uint64_t sent) {
  * held up, the answers may have come in time: timers run before the socket is looked at. */
 static void on_watch(uv_timer_t *timer) {
     emq_async *client = timer->data;
+    if (emq_async_is_anothers(client)) {
+        return;
+    }
     client->is_watched = 0;
     if (client->flight.first != NULL) {
         emq_link_catch_up(client->link);
@@ -297,6 +312,9 @@ int emq_async_submit(emq_async *client, emq_request *request, emq_request_fn cal
     if (client == NULL || request == NULL || callback == NULL || request->place != EMQ_PLACE_OWN) {
         return EMQ_EINVAL;
     }
+    if (emq_async_is_anothers(client)) {
+        return EMQ_EFORKED;
+    }
     if (client->is_closing || client->state == EMQ_ASYNC_REFUSED) {
         return EMQ_ECLOSED;
     }
@@ -313,6 +331,9 @@ int emq_async_submit_threadsafe(emq_async *client, emq_request *request, emq_req
     if (client == NULL || request == NULL || callback == NULL || request->place != EMQ_PLACE_OWN) {
         return EMQ_EINVAL;
     }
+    if (emq_async_is_anothers(client)) {
+        return EMQ_EFORKED; /* and the mutex may be held by a thread that is not there */
+    }
     uv_mutex_lock(&client->mutex);
     int result = client->is_shut ? EMQ_ECLOSED : prepare(client, request, callback, user);
     if (result == EMQ_OK) {
@@ -324,17 +345,32 @@ int emq_async_submit_threadsafe(emq_async *client, emq_request *request, emq_req
     return result;
 }
 
-static emq_request_list empty_box(emq_async *client, int shut) {
+/* In a forked child the mutex may be held by a thread that is not there: then the box is, too. */
+static int lock_box(emq_async *client) {
+    if (emq_async_is_anothers(client)) {
+        client->is_mutex_lost = uv_mutex_trylock(&client->mutex) != 0;
+        return !client->is_mutex_lost;
+    }
     uv_mutex_lock(&client->mutex);
-    emq_request_list box = client->box;
-    client->box = (emq_request_list){NULL, NULL};
-    client->is_shut = client->is_shut || shut;
-    uv_mutex_unlock(&client->mutex);
+    return 1;
+}
+
+static emq_request_list empty_box(emq_async *client, int shut) {
+    emq_request_list box = {NULL, NULL};
+    if (lock_box(client)) {
+        box = client->box;
+        client->box = (emq_request_list){NULL, NULL};
+        client->is_shut = client->is_shut || shut;
+        uv_mutex_unlock(&client->mutex);
+    }
     return box;
 }
 
 static void on_mail(uv_async_t *mail) {
     emq_async *client = mail->data;
+    if (emq_async_is_anothers(client)) {
+        return;
+    }
     emq_request_list box = empty_box(client, 0);
     emq_request *request = NULL;
     while ((request = box.first) != NULL) {
@@ -352,6 +388,9 @@ int emq_request_cancel(emq_request *request) {
         return EMQ_OK;
     }
     emq_async *client = request->client;
+    if (emq_async_is_anothers(client)) {
+        return EMQ_EFORKED;
+    }
     if (request->place == EMQ_PLACE_QUEUE) {
         emq_request_list_remove(&client->queue, request);
         request->place = EMQ_PLACE_NOWHERE;
@@ -397,6 +436,7 @@ int emq_async_open(emq_async **out, struct uv_loop_s *loop, const emq_client_opt
         return EMQ_ENOMEM;
     }
     client->loop = loop;
+    client->owner = getpid();
     client->state = EMQ_ASYNC_CONNECTING;
     atomic_init(&client->held, 0);
     atomic_init(&client->held_bytes, 0);
@@ -426,13 +466,23 @@ void emq_async_handle_closed(emq_async *client) {
     if (client->on_close != NULL) {
         client->on_close(client->close_user);
     }
-    uv_mutex_destroy(&client->mutex);
+    if (!client->is_mutex_lost) {
+        uv_mutex_destroy(&client->mutex);
+    }
     emq_settings_clear(&client->settings);
     emq_free(client);
 }
 
 static void on_handle_closed(uv_handle_t *handle) {
     emq_async_handle_closed(handle->data);
+}
+
+/* Those that have their result, too: it is the parent's. */
+static void disown_results(emq_async *client) {
+    for (emq_request *request = client->done_first; request != NULL; request = request->next_done) {
+        request->result = EMQ_EFORKED;
+        emq_text_fail_plain(&request->error, EMQ_EFORKED);
+    }
 }
 
 int emq_async_close(emq_async *client, emq_async_close_fn callback, void *user) {
@@ -446,10 +496,15 @@ int emq_async_close(emq_async *client, emq_async_close_fn callback, void *user) 
     client->on_close = callback;
     client->close_user = user;
     emq_async_drop(client);
+    int result = EMQ_ECLOSED;
+    if (emq_async_is_anothers(client)) {
+        result = EMQ_EFORKED;
+        disown_results(client);
+    }
     emq_request_list box = empty_box(client, 1);
-    fail_list(client, &client->flight, EMQ_ECLOSED, NULL);
-    fail_list(client, &client->queue, EMQ_ECLOSED, NULL);
-    fail_list(client, &box, EMQ_ECLOSED, NULL);
+    fail_list(client, &client->flight, result, NULL);
+    fail_list(client, &client->queue, result, NULL);
+    fail_list(client, &box, result, NULL);
     client->state = EMQ_ASYNC_CLOSED;
     uv_close((uv_handle_t *)&client->mail, on_handle_closed);
     uv_close((uv_handle_t *)&client->kick, on_handle_closed);
@@ -461,6 +516,9 @@ int emq_async_close(emq_async *client, emq_async_close_fn callback, void *user) 
 int emq_async_reconnect(emq_async *client) {
     if (client == NULL) {
         return EMQ_EINVAL;
+    }
+    if (emq_async_is_anothers(client)) {
+        return EMQ_EFORKED;
     }
     if (client->is_closing) {
         return EMQ_ECLOSED;
@@ -476,11 +534,14 @@ int emq_async_reconnect(emq_async *client) {
 }
 
 emq_async_state emq_async_get_state(const emq_async *client) {
-    return client == NULL ? EMQ_ASYNC_CLOSED : client->state;
+    return client == NULL || emq_async_is_anothers(client) ? EMQ_ASYNC_CLOSED : client->state;
 }
 
 const char *emq_async_get_error(const emq_async *client) {
-    return client == NULL ? "" : client->error.bytes;
+    if (client == NULL) {
+        return "";
+    }
+    return emq_async_is_anothers(client) ? emq_strerror(EMQ_EFORKED) : client->error.bytes;
 }
 
 uint64_t emq_async_get_counter(const emq_async *client, emq_async_counter counter) {

@@ -16,6 +16,7 @@
 #include <emq/async.h>
 #include <netdb.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 #include <uv.h>
 
 #include "deadline.h"
@@ -61,6 +62,7 @@ typedef struct emq_lookup {
 
 struct emq_async {
     uv_loop_t *loop;
+    pid_t owner; /* the process that opened it; a child has no part in it */
     emq_settings settings;
     emq_async_options options;
 
@@ -104,6 +106,7 @@ struct emq_async {
 
     /* what other threads touch */
     uv_mutex_t mutex;
+    int is_mutex_lost; /* to a thread that a fork has left behind */
     int is_shut;
     emq_request_list box;
     atomic_size_t held; /* requests, and their bytes */
@@ -112,6 +115,10 @@ struct emq_async {
 };
 
 /* async.c */
+
+/* Whether this is a forked child of the process that opened the client: then the connection is not
+ * ours to read, to write, or to take out of the loop of the parent. */
+int emq_async_is_anothers(const emq_async *client);
 
 /* Gives a request its result; it is in no list. The sentence is the request's own, or `text`, or
  * the one of the result. */
@@ -192,6 +199,7 @@ int emq_link_is_busy(const emq_link *link);
 /* Bytes that went out: those of the protocol, also where TLS wraps them. */
 uint64_t emq_link_sent(const emq_link *link);
 
+/* Ends it; in a forked child that is no end for the parent. */
 void emq_link_drop(emq_link *link);
 
 #endif

@@ -40,9 +40,12 @@ void emq_async_drop(emq_async *client) {
         client->link = NULL;
     }
     if (client->lookup != NULL && client->is_closing) {
-        /* one that has not begun ends here; the other one frees itself */
+        /* one that has not begun ends here; the other one frees itself. A child has no thread that
+         * would end it. */
         client->lookup->client = NULL;
-        (void)uv_cancel((uv_req_t *)&client->lookup->request);
+        if (!emq_async_is_anothers(client)) {
+            (void)uv_cancel((uv_req_t *)&client->lookup->request);
+        }
         client->lookup = NULL;
     }
     if (client->addresses != NULL) {
@@ -135,7 +138,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     if (client != NULL) {
         client->lookup = NULL;
     }
-    if (client == NULL || client->stage != EMQ_STAGE_RESOLVING) {
+    if (client == NULL || client->stage != EMQ_STAGE_RESOLVING || emq_async_is_anothers(client)) {
         uv_freeaddrinfo(addresses);
         return;
     }
@@ -246,6 +249,9 @@ static void dial_next(emq_async *client) {
 /* The step timer: a pause has ended, or a step took too long. */
 void emq_async_on_step(uv_timer_t *timer) {
     emq_async *client = timer->data;
+    if (emq_async_is_anothers(client)) {
+        return;
+    }
     if (client->stage == EMQ_STAGE_RESTING) {
         start_attempt(client);
     } else if (client->stage == EMQ_STAGE_DIALING && client->link == NULL) {

@@ -87,16 +87,29 @@ static void on_closed(uv_handle_t *handle) {
     emq_async *client = link->client;
     if (link->context != NULL) {
         redisFree(link->context);
-    } else {
+    } else if (link->fd >= 0) {
         (void)close(link->fd);
     }
     emq_free(link);
     emq_async_handle_closed(client);
 }
 
+/* Until uv_loop_fork is called, a child's loop waits on the very epoll instance that the parent's
+ * does, and libuv would take the socket out of it. It can't when the child's descriptor is gone. */
+static void leave_to_parent(emq_link *link) {
+    (void)close(link->fd);
+    link->fd = -1;
+    if (link->context != NULL) {
+        link->context->fd = -1;
+    }
+}
+
 /* The context stays until the loop comes round: its replies may be being read. */
 void emq_link_drop(emq_link *link) {
     link->is_dropped = 1;
+    if (emq_async_is_anothers(link->client)) {
+        leave_to_parent(link);
+    }
     uv_close((uv_handle_t *)&link->poll, on_closed);
 }
 
@@ -422,6 +435,10 @@ static void handle_events(emq_link *link, int events) {
 static void on_events(uv_poll_t *handle, int status, int events) {
     emq_link *link = handle->data;
     emq_async *client = link->client;
+    if (emq_async_is_anothers(client)) {
+        emq_async_drop(client);
+        return;
+    }
     link->events = status != 0 ? 0 : link->events;
     if (link->context == NULL) {
         emq_async_on_connected(client);
