@@ -163,6 +163,9 @@ static int sweep(emq_async *client, emq_request_list *list, uint64_t sent) {
  * held up, the answers may have come in time: timers run before the socket is looked at. */
 static void on_watch(uv_timer_t *timer) {
     emq_async *client = timer->data;
+    if (emq_session_is_anothers(&client->session)) {
+        return;
+    }
     client->is_watched = 0;
     if (client->flight.first != NULL) {
         emq_link_catch_up(client->session.link);
@@ -254,6 +257,9 @@ int emq_async_submit(emq_async *client, emq_request *request, emq_request_fn cal
     if (client == NULL || request == NULL || callback == NULL || request->place != EMQ_PLACE_OWN) {
         return EMQ_EINVAL;
     }
+    if (emq_session_is_anothers(&client->session)) {
+        return EMQ_EFORKED;
+    }
     if (client->session.is_closing || client->session.state == EMQ_ASYNC_REFUSED) {
         return EMQ_ECLOSED;
     }
@@ -270,6 +276,9 @@ int emq_async_submit_threadsafe(emq_async *client, emq_request *request, emq_req
     if (client == NULL || request == NULL || callback == NULL || request->place != EMQ_PLACE_OWN) {
         return EMQ_EINVAL;
     }
+    if (emq_session_is_anothers(&client->session)) {
+        return EMQ_EFORKED; /* and the mutex may be held by a thread that is not there */
+    }
     uv_mutex_lock(&client->mutex);
     int result = client->is_shut ? EMQ_ECLOSED : prepare(client, request, callback, user);
     if (result == EMQ_OK) {
@@ -281,17 +290,32 @@ int emq_async_submit_threadsafe(emq_async *client, emq_request *request, emq_req
     return result;
 }
 
-static emq_request_list empty_box(emq_async *client, int shut) {
+/* In a forked child the mutex may be held by a thread that is not there: then the box is, too. */
+static int lock_box(emq_async *client) {
+    if (emq_session_is_anothers(&client->session)) {
+        client->is_mutex_lost = uv_mutex_trylock(&client->mutex) != 0;
+        return !client->is_mutex_lost;
+    }
     uv_mutex_lock(&client->mutex);
-    emq_request_list box = client->box;
-    client->box = (emq_request_list){NULL, NULL};
-    client->is_shut = client->is_shut || shut;
-    uv_mutex_unlock(&client->mutex);
+    return 1;
+}
+
+static emq_request_list empty_box(emq_async *client, int shut) {
+    emq_request_list box = {NULL, NULL};
+    if (lock_box(client)) {
+        box = client->box;
+        client->box = (emq_request_list){NULL, NULL};
+        client->is_shut = client->is_shut || shut;
+        uv_mutex_unlock(&client->mutex);
+    }
     return box;
 }
 
 static void on_mail(uv_async_t *mail) {
     emq_async *client = mail->data;
+    if (emq_session_is_anothers(&client->session)) {
+        return;
+    }
     emq_request_list box = empty_box(client, 0);
     emq_request *request = NULL;
     while ((request = box.first) != NULL) {
@@ -309,6 +333,9 @@ int emq_request_cancel(emq_request *request) {
         return EMQ_OK;
     }
     emq_async *client = request->client;
+    if (emq_session_is_anothers(&client->session)) {
+        return EMQ_EFORKED;
+    }
     if (request->place == EMQ_PLACE_QUEUE) {
         emq_request_list_remove(&client->queue, request);
         request->place = EMQ_PLACE_NOWHERE;
@@ -325,7 +352,9 @@ static void end(emq_session *session) {
     if (client->on_close != NULL) {
         client->on_close(client->close_user);
     }
-    uv_mutex_destroy(&client->mutex);
+    if (!client->is_mutex_lost) {
+        uv_mutex_destroy(&client->mutex);
+    }
     emq_session_clear(session);
     emq_free(client);
 }
@@ -395,6 +424,14 @@ int emq_async_open(emq_async **out, struct uv_loop_s *loop, const emq_client_opt
     return EMQ_OK;
 }
 
+/* Those that have their result, too: it is the parent's. */
+static void disown_results(emq_async *client) {
+    for (emq_request *request = client->done_first; request != NULL; request = request->next_done) {
+        request->result = EMQ_EFORKED;
+        emq_text_fail_plain(&request->error, EMQ_EFORKED);
+    }
+}
+
 int emq_async_close(emq_async *client, emq_async_close_fn callback, void *user) {
     if (client == NULL) {
         return EMQ_EINVAL;
@@ -405,10 +442,15 @@ int emq_async_close(emq_async *client, emq_async_close_fn callback, void *user) 
     client->on_close = callback;
     client->close_user = user;
     emq_session_close(&client->session);
+    int result = EMQ_ECLOSED;
+    if (emq_session_is_anothers(&client->session)) {
+        result = EMQ_EFORKED;
+        disown_results(client);
+    }
     emq_request_list box = empty_box(client, 1);
-    fail_list(client, &client->flight, EMQ_ECLOSED, NULL);
-    fail_list(client, &client->queue, EMQ_ECLOSED, NULL);
-    fail_list(client, &box, EMQ_ECLOSED, NULL);
+    fail_list(client, &client->flight, result, NULL);
+    fail_list(client, &client->queue, result, NULL);
+    fail_list(client, &box, result, NULL);
     emq_session_close_handle(&client->session, (uv_handle_t *)&client->mail);
     emq_session_close_handle(&client->session, (uv_handle_t *)&client->watch);
     return EMQ_OK;
@@ -418,6 +460,9 @@ int emq_async_reconnect(emq_async *client) {
     if (client == NULL) {
         return EMQ_EINVAL;
     }
+    if (emq_session_is_anothers(&client->session)) {
+        return EMQ_EFORKED;
+    }
     if (client->session.is_closing) {
         return EMQ_ECLOSED;
     }
@@ -426,11 +471,11 @@ int emq_async_reconnect(emq_async *client) {
 }
 
 emq_async_state emq_async_get_state(const emq_async *client) {
-    return client == NULL ? EMQ_ASYNC_CLOSED : client->session.state;
+    return client == NULL ? EMQ_ASYNC_CLOSED : emq_session_get_state(&client->session);
 }
 
 const char *emq_async_get_error(const emq_async *client) {
-    return client == NULL ? "" : client->session.error.bytes;
+    return client == NULL ? "" : emq_session_get_error(&client->session);
 }
 
 uint64_t emq_async_get_counter(const emq_async *client, emq_async_counter counter) {

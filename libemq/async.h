@@ -36,6 +36,7 @@ struct emq_async {
 
     /* what other threads touch */
     uv_mutex_t mutex;
+    int is_mutex_lost; /* to a thread that a fork has left behind */
     int is_shut;
     emq_request_list box;
     atomic_size_t held; /* requests, and their bytes */

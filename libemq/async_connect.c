@@ -2,6 +2,7 @@
 /* From a name to an open connection without ever blocking the loop, and again after a loss. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "async_session.h"
 #include "backoff.h"
@@ -14,6 +15,10 @@
 
 static void on_step(uv_timer_t *timer);
 
+int emq_session_is_anothers(const emq_session *session) {
+    return session->process != getpid();
+}
+
 /* Notes. */
 
 void emq_session_note(emq_session *session, emq_async_state state, int reason) {
@@ -22,15 +27,28 @@ void emq_session_note(emq_session *session, emq_async_state state, int reason) {
     session->is_noted = 1;
 }
 
+emq_async_state emq_session_get_state(const emq_session *session) {
+    return emq_session_is_anothers(session) ? EMQ_ASYNC_CLOSED : session->state;
+}
+
+const char *emq_session_get_error(const emq_session *session) {
+    return emq_session_is_anothers(session) ? emq_strerror(EMQ_EFORKED) : session->error.bytes;
+}
+
 int emq_session_take_note(emq_session *session) {
     int is_noted = session->is_noted && !session->is_closing;
     session->is_noted = 0;
     return is_noted;
 }
 
+/* A callback may fork. What the parent is told is not for the child. */
+static int is_own(const emq_session *session) {
+    return session->is_closing || !emq_session_is_anothers(session);
+}
+
 void emq_session_settle(emq_session *session) {
     session->is_settling = 1;
-    while (session->hooks->work(session)) {
+    while (is_own(session) && session->hooks->work(session)) {
     }
     session->is_settling = 0;
 }
@@ -54,17 +72,19 @@ static void connect_in(emq_session *session, uint64_t ms) {
     (void)uv_timer_start(&session->step, on_step, ms, 0);
 }
 
-/* Lets go of whatever connecting holds, and of the link. */
-static void drop(emq_session *session) {
+void emq_session_drop(emq_session *session) {
     (void)uv_timer_stop(&session->step);
     if (session->link != NULL) {
         emq_link_drop(session->link);
         session->link = NULL;
     }
     if (session->lookup != NULL && session->is_closing) {
-        /* one that has not begun ends here; the other one frees itself */
+        /* one that has not begun ends here; the other one frees itself. A child has no thread that
+         * would end it. */
         session->lookup->session = NULL;
-        (void)uv_cancel((uv_req_t *)&session->lookup->request);
+        if (!emq_session_is_anothers(session)) {
+            (void)uv_cancel((uv_req_t *)&session->lookup->request);
+        }
         session->lookup = NULL;
     }
     if (session->addresses != NULL) {
@@ -93,7 +113,7 @@ static int is_refusal(int result) {
 /* The owner takes back what is its own. */
 static int drop_to_owner(emq_session *session, int result) {
     uint64_t sent = session->link != NULL ? emq_link_sent(session->link) : 0;
-    drop(session);
+    emq_session_drop(session);
     return session->hooks->lose(session, result, sent);
 }
 
@@ -173,7 +193,8 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     if (session != NULL) {
         session->lookup = NULL;
     }
-    if (session == NULL || session->stage != EMQ_STAGE_RESOLVING) {
+    if (session == NULL || session->stage != EMQ_STAGE_RESOLVING ||
+        emq_session_is_anothers(session)) {
         uv_freeaddrinfo(addresses);
         return;
     }
@@ -284,6 +305,9 @@ static void dial_next(emq_session *session) {
 /* The step timer: a pause has ended, or a step took too long. */
 static void on_step(uv_timer_t *timer) {
     emq_session *session = timer->data;
+    if (emq_session_is_anothers(session)) {
+        return;
+    }
     if (session->stage == EMQ_STAGE_RESTING) {
         start_attempt(session);
     } else if (session->stage == EMQ_STAGE_DIALING && session->link == NULL) {
@@ -480,6 +504,7 @@ int emq_session_init(emq_session *session, const emq_client_options *options) {
         session->backoff_min_ms != 0 ? session->backoff_min_ms : BACKOFF_MIN_MS;
     session->backoff_max_ms =
         session->backoff_max_ms != 0 ? session->backoff_max_ms : BACKOFF_MAX_MS;
+    session->process = getpid();
     session->state = EMQ_ASYNC_CONNECTING;
     return session->backoff_min_ms <= session->backoff_max_ms
                ? emq_settings_init(&session->settings, options)
@@ -518,7 +543,7 @@ void emq_session_close_handle(emq_session *session, uv_handle_t *handle) {
 
 void emq_session_close(emq_session *session) {
     session->is_closing = 1;
-    drop(session);
+    emq_session_drop(session);
     session->state = EMQ_ASYNC_CLOSED;
     emq_session_close_handle(session, (uv_handle_t *)&session->kick);
     emq_session_close_handle(session, (uv_handle_t *)&session->step);

@@ -86,16 +86,29 @@ static void on_closed(uv_handle_t *handle) {
     emq_session *session = link->session;
     if (link->context != NULL) {
         redisFree(link->context);
-    } else {
+    } else if (link->fd >= 0) {
         (void)close(link->fd);
     }
     emq_free(link);
     emq_session_handle_closed(session);
 }
 
+/* Until uv_loop_fork is called, a child's loop waits on the very epoll instance that the parent's
+ * does, and libuv would take the socket out of it. It can't when the child's descriptor is gone. */
+static void leave_to_parent(emq_link *link) {
+    (void)close(link->fd);
+    link->fd = -1;
+    if (link->context != NULL) {
+        link->context->fd = -1;
+    }
+}
+
 /* The context stays until the loop comes round: its replies may be being read. */
 void emq_link_drop(emq_link *link) {
     link->is_dropped = 1;
+    if (emq_session_is_anothers(link->session)) {
+        leave_to_parent(link);
+    }
     uv_close((uv_handle_t *)&link->poll, on_closed);
 }
 
@@ -363,6 +376,10 @@ static void handle_events(emq_link *link, int events) {
 static void on_events(uv_poll_t *handle, int status, int events) {
     emq_link *link = handle->data;
     emq_session *session = link->session;
+    if (emq_session_is_anothers(session)) {
+        emq_session_drop(session);
+        return;
+    }
     link->events = status != 0 ? 0 : link->events;
     if (link->context == NULL) {
         emq_session_on_connected(session);

@@ -16,6 +16,7 @@
 
 #include <emq/async.h>
 #include <netdb.h>
+#include <sys/types.h>
 #include <uv.h>
 
 #include "deadline.h"
@@ -93,6 +94,7 @@ typedef struct emq_lookup {
 struct emq_session {
     const emq_session_hooks *hooks;
     void *owner;
+    pid_t process; /* that opened it; a child has no part in it */
     uv_loop_t *loop;
     emq_settings settings;
     uint32_t backoff_min_ms;
@@ -138,6 +140,11 @@ int emq_session_init(emq_session *session, const emq_client_options *options);
 /* Takes an initialised session back; before the start, or behind the end. */
 void emq_session_clear(emq_session *session);
 
+/* Whether this is a forked child of the process that opened the session: then the connection is not
+ * ours to read, to write, or to take out of the loop of the parent. Timers and other handles of an
+ * owner look first. */
+int emq_session_is_anothers(const emq_session *session);
+
 /* Puts it on the loop, to connect when that comes round. Handles that the owner adds are counted in
  * session->handles, and closed with emq_session_close_handle. */
 void emq_session_start(emq_session *session);
@@ -152,10 +159,14 @@ void emq_session_reconnect(emq_session *session);
 
 void emq_session_note(emq_session *session, emq_async_state state, int reason);
 
+/* The state, and why it is not open. In a forked child it is closed. */
+emq_async_state emq_session_get_state(const emq_session *session);
+const char *emq_session_get_error(const emq_session *session);
+
 /* Whether the owner has to tell of a state now. */
 int emq_session_take_note(emq_session *session);
 
-/* Lets the owner work until nothing is due. */
+/* Lets the owner work until nothing is due. In a forked child nothing is before it is closing. */
 void emq_session_settle(emq_session *session);
 
 /* The same soon, from the loop. */
@@ -166,6 +177,9 @@ void emq_session_lose(emq_session *session, int result);
 
 /* One handle is gone; the last one ends a session that is closing. */
 void emq_session_handle_closed(emq_session *session);
+
+/* Lets go of whatever connecting holds, and of the link. */
+void emq_session_drop(emq_session *session);
 
 /* The link can be written or read, or failed. */
 void emq_session_on_connected(emq_session *session);
@@ -213,6 +227,7 @@ size_t emq_link_get_left(const emq_link *link);
 /* Bytes that went out: those of the protocol, also where TLS wraps them. */
 uint64_t emq_link_sent(const emq_link *link);
 
+/* Ends it; in a forked child that is no end for the parent. */
 void emq_link_drop(emq_link *link);
 
 #endif

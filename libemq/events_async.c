@@ -67,7 +67,7 @@ static void on_silence(uv_timer_t *timer) {
     emq_events_async *events = timer->data;
     emq_session *session = &events->session;
     uint64_t heard = events->heard;
-    if (session->stage != EMQ_STAGE_OPEN) {
+    if (session->stage != EMQ_STAGE_OPEN || emq_session_is_anothers(session)) {
         return;
     }
     /* where the loop was held up, bytes may have come in time: timers run before sockets */
@@ -258,6 +258,9 @@ int emq_events_async_reconnect(emq_events_async *events) {
     if (events == NULL) {
         return EMQ_EINVAL;
     }
+    if (emq_session_is_anothers(&events->session)) {
+        return EMQ_EFORKED;
+    }
     if (events->session.is_closing) {
         return EMQ_ECLOSED;
     }
@@ -266,15 +269,15 @@ int emq_events_async_reconnect(emq_events_async *events) {
 }
 
 emq_async_state emq_events_async_get_state(const emq_events_async *events) {
-    return events == NULL ? EMQ_ASYNC_CLOSED : events->session.state;
+    return events == NULL ? EMQ_ASYNC_CLOSED : emq_session_get_state(&events->session);
 }
 
 const char *emq_events_async_get_error(const emq_events_async *events) {
     if (events == NULL) {
         return "";
     }
-    return events->session.error.bytes[0] != '\0' ? events->session.error.bytes
-                                                  : events->error.bytes;
+    const char *error = emq_session_get_error(&events->session);
+    return error[0] != '\0' ? error : events->error.bytes;
 }
 
 uint64_t emq_events_async_get_reconnects(const emq_events_async *events) {

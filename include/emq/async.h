@@ -11,6 +11,10 @@
  *
  * Thread rule: everything on the loop's thread, but emq_async_submit_threadsafe, and the building
  * of a request, which any thread can do.
+ *
+ * Forks: a client is its process's. In a child everything answers EMQ_EFORKED but emq_async_close,
+ * which frees the child's copy once the loop runs, and for that uv_loop_fork comes first; see
+ * docs/client.md, Forks.
  */
 #ifndef EMQ_ASYNC_H
 #define EMQ_ASYNC_H
@@ -78,8 +82,9 @@ typedef void (*emq_async_close_fn)(void *user);
  *                EMQ_ECONNTIMEOUT (not sent by its deadline: nothing was done),
  *                EMQ_ETIMEOUT (sent, and not answered by its deadline),
  *                EMQ_ECONNLOST (sent, and the connection was lost before the answer),
- *                EMQ_ECANCELED, EMQ_ECLOSED (emq_async_close came first), or, for one that was not
- *                sent when the client came to be refused, the result of that refusal.
+ *                EMQ_ECANCELED, EMQ_ECLOSED (emq_async_close came first), EMQ_EFORKED (it came
+ * first in a forked child: how it ends is the parent's), or, for one that was not sent when the
+ * client came to be refused, the result of that refusal.
  * @param user    of the submit.
  */
 typedef void (*emq_request_fn)(emq_request *request, int result, void *user);
@@ -130,9 +135,10 @@ EMQ_API int emq_async_open(emq_async **out, struct uv_loop_s *loop,
 
 /**
  * Ends a client, in whatever state it is. Each request that was submitted gets its callback
- * (EMQ_ECLOSED), then `callback` runs, then the memory is freed; all on the loop, and none from
- * inside this call. The client leaves no handle on the loop. A look-up of a host name that can't be
- * interrupted keeps the loop running until the resolver is done; the callbacks don't wait for it.
+ * (EMQ_ECLOSED; in a forked child EMQ_EFORKED), then `callback` runs, then the memory is freed; all
+ * on the loop, and none from inside this call. The client leaves no handle on the loop. A look-up
+ * of a host name that can't be interrupted keeps the loop running until the resolver is done; the
+ * callbacks don't wait for it.
  *
  * @param client   the client. It may be used until `callback` has run; submits answer EMQ_ECLOSED.
  * @param callback told when it is gone; may be NULL.
@@ -147,11 +153,12 @@ EMQ_API int emq_async_close(emq_async *client, emq_async_close_fn callback, void
  * EMQ_ASYNC_REFUSED. What was sent and not answered ends in EMQ_ECONNLOST.
  *
  * @param client the client.
- * @return 0; EMQ_EINVAL; EMQ_ECLOSED (it is being closed). Loop's thread. Since 0.1.0.
+ * @return 0; EMQ_EINVAL; EMQ_ECLOSED (it is being closed); EMQ_EFORKED. Loop's thread. Since 0.1.0.
  */
 EMQ_API int emq_async_reconnect(emq_async *client);
 
-/** The state of a client. @param client the client. Loop's thread. Since 0.1.0. */
+/** The state of a client; EMQ_ASYNC_CLOSED in a forked child. @param client the client. Loop's
+ * thread. Since 0.1.0. */
 EMQ_API emq_async_state emq_async_get_state(const emq_async *client);
 
 /**
@@ -183,7 +190,7 @@ EMQ_API uint64_t emq_async_get_counter(const emq_async *client, emq_async_counte
  * @param user     for the callback.
  * @return 0; EMQ_EINVAL; EMQ_EOVERLOAD (max_requests or max_bytes is reached); EMQ_ETOOBIG (the
  *         payload is larger than max_payload); EMQ_ECLOSED (the client is refused, or being
- *         closed). Loop's thread, also from inside any callback. Since 0.1.0.
+ *         closed); EMQ_EFORKED. Loop's thread, also from inside any callback. Since 0.1.0.
  */
 EMQ_API int emq_async_submit(emq_async *client, emq_request *request, emq_request_fn callback,
                              void *user);
@@ -350,7 +357,7 @@ EMQ_API void emq_request_set_timeout(emq_request *request, uint32_t timeout_ms);
  *
  * @param request a submitted request whose callback has not returned; for one that has its result
  *                already nothing happens.
- * @return 0; EMQ_EINVAL (not submitted). Loop's thread. Since 0.1.0.
+ * @return 0; EMQ_EINVAL (not submitted); EMQ_EFORKED. Loop's thread. Since 0.1.0.
  */
 EMQ_API int emq_request_cancel(emq_request *request);
 
