@@ -2,58 +2,59 @@
 /* The search for a primary on a loop. Each step is an attempt of its own, to a sentinel or to a
  * server. The next one begins when the loop comes round, and so never under the feet of the code
  * that has lost the last one. */
-#include "async.h"
+#include "async_session.h"
 
-void emq_async_start_search(emq_async *client) {
-    emq_search_start(&client->search, &client->settings, client->connect_by);
-    client->told = client->error;
-    emq_async_plan_search(client);
+/* The next step begins when the loop comes round. */
+static void plan(emq_session *session) {
+    int is_pause = session->search.step == EMQ_SEARCH_PAUSE;
+    emq_session_drop(session);
+    session->error = session->told; /* it belongs to the state, which has not changed */
+    session->is_searching = 1;
+    session->stage = EMQ_STAGE_SEARCHING;
+    uv_update_time(session->loop);
+    (void)uv_timer_start(&session->step, emq_session_on_step,
+                         is_pause ? (uint64_t)emq_deadline_left_ms(session->search.until) : 0, 0);
 }
 
-void emq_async_plan_search(emq_async *client) {
-    int is_pause = client->search.step == EMQ_SEARCH_PAUSE;
-    emq_async_drop(client);
-    client->error = client->told; /* it belongs to the state, which has not changed */
-    client->is_searching = 1;
-    client->stage = EMQ_STAGE_SEARCHING;
-    uv_update_time(client->loop);
-    (void)uv_timer_start(&client->step, emq_async_on_step,
-                         is_pause ? (uint64_t)emq_deadline_left_ms(client->search.until) : 0, 0);
+void emq_session_start_search(emq_session *session) {
+    emq_search_start(&session->search, &session->settings, session->connect_by);
+    session->told = session->error;
+    plan(session);
 }
 
-void emq_async_go_on_searching(emq_async *client) {
-    emq_search *search = &client->search;
+void emq_session_go_on_searching(emq_session *session) {
+    emq_search *search = &session->search;
     if (search->step == EMQ_SEARCH_PAUSE) {
         emq_search_go_on(search);
     }
     if (search->step == EMQ_SEARCH_FAILED) {
-        client->is_searching = 0;
-        client->error = search->text;
-        emq_async_lose(client, search->result);
+        session->is_searching = 0;
+        session->error = search->text;
+        emq_session_lose(session, search->result);
         return;
     }
-    client->aim = &search->at;
-    client->connect_by = search->until;
-    emq_async_attempt(client);
+    session->aim = &search->at;
+    session->connect_by = search->until;
+    emq_session_attempt(session);
 }
 
-void emq_async_fail_search(emq_async *client, int result) {
-    emq_search_fail(&client->search, result, &client->error);
-    emq_async_plan_search(client);
+void emq_session_fail_search(emq_session *session, int result) {
+    emq_search_fail(&session->search, result, &session->error);
+    plan(session);
 }
 
-int emq_async_is_at_sentinel(const emq_async *client) {
-    return client->is_searching && client->search.step == EMQ_SEARCH_ASK;
+int emq_session_is_at_sentinel(const emq_session *session) {
+    return session->is_searching && session->search.step == EMQ_SEARCH_ASK;
 }
 
-void emq_async_take_address(emq_async *client, const redisReply *reply) {
-    emq_search_take(&client->search, reply);
-    emq_async_plan_search(client);
+void emq_session_take_address(emq_session *session, const redisReply *reply) {
+    emq_search_take(&session->search, reply);
+    plan(session);
 }
 
-void emq_async_end_search(emq_async *client) {
-    if (client->is_searching) {
-        client->is_searching = 0;
-        emq_search_succeed(&client->search);
+void emq_session_end_search(emq_session *session) {
+    if (session->is_searching) {
+        session->is_searching = 0;
+        emq_search_succeed(&session->search);
     }
 }

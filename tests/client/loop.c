@@ -25,19 +25,29 @@ static void on_state(emq_async *client, emq_async_state state, int reason, void 
     }
 }
 
+void loop_start(test_loop *t) {
+    memset(t, 0, sizeof(*t));
+    assert_int_equal(uv_loop_init(&t->loop), 0);
+    assert_int_equal(uv_timer_init(&t->loop, &t->pulse), 0);
+    t->pulse.data = t;
+    assert_int_equal(uv_timer_start(&t->pulse, on_pulse, PULSE_MS, PULSE_MS), 0);
+}
+
+void loop_stop(test_loop *t) {
+    uv_close((uv_handle_t *)&t->pulse, NULL);
+    assert_int_equal(uv_run(&t->loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&t->loop), 0);
+}
+
 void loop_open(test_loop *t, const emq_client_options *options,
                const emq_async_options *async_options) {
     emq_async_options own = EMQ_ASYNC_OPTIONS_INIT;
-    memset(t, 0, sizeof(*t));
     if (async_options != NULL) {
         own = *async_options;
     }
     own.on_state = on_state;
     own.user = t;
-    assert_int_equal(uv_loop_init(&t->loop), 0);
-    assert_int_equal(uv_timer_init(&t->loop, &t->pulse), 0);
-    t->pulse.data = t;
-    assert_int_equal(uv_timer_start(&t->pulse, on_pulse, PULSE_MS, PULSE_MS), 0);
+    loop_start(t);
     t->is_inside = 1;
     assert_int_equal(emq_async_open(&t->client, &t->loop, options, &own), EMQ_OK);
     t->is_inside = 0;
@@ -68,10 +78,8 @@ void loop_finish(test_loop *t) {
         loop_close_client(t);
     }
     loop_until(t, is_closed, t);
-    uv_close((uv_handle_t *)&t->pulse, NULL);
-    assert_int_equal(uv_run(&t->loop, UV_RUN_DEFAULT), 0);
+    loop_stop(t);
     assert_int_equal(t->closes, 1);
-    assert_int_equal(uv_loop_close(&t->loop), 0);
 }
 
 void loop_until(test_loop *t, int (*done)(void *data), void *data) {

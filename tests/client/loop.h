@@ -34,6 +34,10 @@ typedef struct test_loop {
     int reasons[TOLD_MAX];
 } test_loop;
 
+/* A loop without a client. Stopping it expects that no handle but the pulse is left. */
+void loop_start(test_loop *t);
+void loop_stop(test_loop *t);
+
 /* Starts a loop and a client on it; `async_options` may be NULL. */
 void loop_open(test_loop *t, const emq_client_options *options,
                const emq_async_options *async_options);

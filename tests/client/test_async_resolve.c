@@ -143,6 +143,30 @@ static void closing_does_not_wait_for_it(void **state) {
 }
 
 /* More clients than libuv has threads: some look-ups have not begun when their client is closed. */
+static void close_in_child(void *data) {
+    test_loop *t = data;
+    CHECK_IN_CHILD(emq_async_reconnect(t->client) == EMQ_EFORKED);
+    CHECK_IN_CHILD(emq_async_close(t->client, NULL, NULL) == EMQ_OK);
+}
+
+/* The child has no thread that resolves, and takes nothing from the parent's. */
+static void a_child_leaves_it_alone(void **state) {
+    test_loop t;
+    (void)state;
+    const peer_script script = {.steps = {PEER_HANDSHAKE}};
+    peer *p = peer_start(&script);
+    emq_client_options options = options_for_peer(p);
+    options.host = "peer.test";
+    hold_resolver(1);
+    loop_open(&t, &options, &short_pause);
+    loop_until(&t, has_begun, NULL);
+    run_child(close_in_child, &t);
+    hold_resolver(0);
+    loop_until_state(&t, EMQ_ASYNC_OPEN);
+    loop_finish(&t);
+    peer_stop(p);
+}
+
 static void a_look_up_that_has_not_begun_is_canceled(void **state) {
     enum { CLIENTS = 8 };
     test_loop t[CLIENTS];
@@ -172,7 +196,8 @@ static void a_look_up_that_has_not_begun_is_canceled(void **state) {
 
 static int is_at_second(void *data) {
     const test_loop *t = data;
-    return t->client->search.current == 1 && t->client->stage == EMQ_STAGE_RESOLVING;
+    return t->client->session.search.current == 1 &&
+           t->client->session.stage == EMQ_STAGE_RESOLVING;
 }
 
 /* The first sentinel's look-up hangs. When it ends at last, the second one is wanted by now. */
@@ -209,6 +234,7 @@ int main(void) {
         cmocka_unit_test(the_loop_goes_on_meanwhile),
         cmocka_unit_test(one_look_up_serves_many_attempts),
         cmocka_unit_test(closing_does_not_wait_for_it),
+        cmocka_unit_test(a_child_leaves_it_alone),
         cmocka_unit_test(a_look_up_that_has_not_begun_is_canceled),
         cmocka_unit_test(an_answer_is_not_taken_for_another_host),
     };
