@@ -700,7 +700,7 @@ case_acl() {
     emq 1 fail - -m 1 <"$scratch/in"
     emq 0 sweep q
     emq 4 enqueue q x
-    emq 4 peek q
+    emq 4 stats q
     as operator
     emq 0 ping
     emq 0 stats q
