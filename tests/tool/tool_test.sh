@@ -243,14 +243,31 @@ case_records() {
     # in the order in which they came
     emq 0 peek q -n 3000 --json
     json_is 'map(.payload)[5:] == [range(1; 2501) | tostring]'
-    # one of 6 MB, which fills batches of its own
-    head -c 6000000 /dev/zero | tr '\0' x | emq 0 enqueue big - -0
-    "$tool" job big "$(<"$scratch/out")" --payload | cmp - <(head -c 6000000 /dev/zero | tr '\0' x)
+    # larger than a batch, and small ones in between
+    big() { head -c 6000000 /dev/zero | tr '\0' "$1"; }
+    { printf 'a\0' && big x && printf '\0b\0' && big y && printf '\0' && big z; } | emq 0 enqueue big - -0
+    mapfile -t ids <"$scratch/out"
+    ((${#ids[@]} == 5)) || die 'not five'
+    "$tool" job big "${ids[1]}" --payload | cmp - <(big x)
+    "$tool" job big "${ids[3]}" --payload | cmp - <(big y)
+    "$tool" job big "${ids[4]}" --payload | cmp - <(big z)
+    [[ $("$tool" job big "${ids[2]}" --payload) == b ]] || die 'the small one is another'
     # too big: those in front are admitted, and it says so
     { printf 'small\0' && head -c 2000 /dev/zero | tr '\0' x; } >"$scratch/in"
     EMQ_URL="$EMQ_URL?max_payload=1000" emq 2 enqueue small - -0 <"$scratch/in"
     error_has '1 admitted; 0 unknown'
     (($(wc -l <"$scratch/out") == 1)) || die 'the id is missing'
+}
+
+# On a terminal a line tells how far it is, and the ids are left out of its way.
+case_progress() {
+    command -v script >/dev/null || { echo 'no script(1): skipped' && exit 77; }
+    a_server
+    script -qec "seq 3000 | $(printf '%q ' "$tool" enqueue q -) >$(printf %q "$scratch/ids")" /dev/null >"$scratch/out" </dev/null
+    (($(wc -l <"$scratch/ids") == 3000)) || die 'ids are missing'
+    grep -Eq $'\r3000 admitted, [0-9]+ a second' "$scratch/out" || die 'no progress is told'
+    seq 10 | emq 0 enqueue q -
+    no_error
 }
 
 # What came is sent when the input pauses, not when it ends.
