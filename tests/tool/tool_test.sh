@@ -328,8 +328,18 @@ case_schedule() {
     emq 0 promote q --limit 10 --json
     json_is '. == [{"queue":"q","promoted":10}]'
     counts_are 1010 0 492 0
-    emq 0 schedule q x --in 0 --id JOB0NgWEfAEJfs
-    emq 1 schedule q x --in 0 --id JOB0NgWEfAEJfs
+    emq 0 schedule s x --in 1h --id JOB0NgWEfAEJfs
+    emq 1 schedule s x --in 0 --id JOB0NgWEfAEJfs
+    emq 1 reschedule s JOB0NgWEfAEJfs JOB0NgWEfAEJft --at @1000000000
+    output_is $'JOB0NgWEfAEJfs scheduled\nJOB0NgWEfAEJft gone'
+    emq 0 peek s --scheduled --json
+    json_is '.[0].due_ms == 1000000000000'
+    emq 0 promote s
+    emq 4 reschedule s JOB0NgWEfAEJfs --in 1h --json
+    json_is '.[0].result == "EMQ_ESTATE"'
+    emq 2 reschedule s JOB0NgWEfAEJfs
+    emq 2 reschedule s JOB --in 1h
+    emq 2 reschedule s --in 1h
     for when in '' 1 1w -1s 1.5h 99999999999999999999s 3651d; do
         emq 2 schedule q x --in "$when"
         error_has '--in '
@@ -447,6 +457,21 @@ case_look() {
     cmp "$scratch/ids" "$scratch/out"
     emq 0 peek many --ids -n 2050 --newest
     tac "$scratch/ids" | head -n 2050 | cmp - "$scratch/out"
+    # by time: leases and due times
+    emq 1 peek q --active
+    emq 1 peek q --scheduled
+    emq 0 claim q --lease 1h
+    emq 0 peek q --active --json
+    json_is 'length == 1 and .[0].id == "'"${ids[0]}"'" and .[0].state == "active" and .[0].lease_end_ms > .[0].minted_ms + 3000000'
+    emq 0 peek q --active
+    output_has 'LEASE ENDS'
+    seq 1100 | emq 0 schedule q - --in 1h -q
+    emq 0 schedule q due --at 2000-01-01T00:00Z -q
+    emq 0 peek q --scheduled -n 1
+    output_has '2000-01-01T00:00:00.000Z  due'
+    emq 0 peek q --scheduled -n 5000 --json
+    json_is 'length == 1101 and (map(.id) | unique | length) == 1101 and .[0].due_ms == 946684800000'
+    emq 2 peek q --active --scheduled
     # an id that no client of ours has made
     "$cli" -s "$socket" ZADD 'emq:{q}:pending' 0 $'JOB\033' >/dev/null
     emq 0 peek q
