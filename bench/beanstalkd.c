@@ -29,15 +29,29 @@ static void expect_line(stream *s, const char *start) {
     }
 }
 
+/* The numbers of the next line, which has to begin with that word. */
+static void take_numbers(stream *s, const char *word, uint64_t *out, size_t count) {
+    const char *line = stream_take_line(s);
+    const char *rest = line + strlen(word);
+    int ok = strncmp(line, word, strlen(word)) == 0;
+    for (size_t i = 0; i < count && ok; i++) {
+        char *end = NULL;
+        out[i] = strtoull(rest, &end, 10);
+        ok = *rest == ' ' && end > rest;
+        rest = end;
+    }
+    if (!ok) {
+        bench_die(s->b, "beanstalkd answers %s", line);
+    }
+}
+
 /* A number of the tube's state. */
 static size_t read_state(stream *s, const char *name) {
     char text[4096];
-    size_t size = 0;
+    uint64_t size = 0;
     stream_put(s, "stats-tube default\r\n", 20);
-    const char *line = stream_take_line(s);
-    if (sscanf(line, "OK %zu", &size) != 1 || size >= sizeof(text)) {
-        bench_die(s->b, "beanstalkd answers %s", line);
-    }
+    take_numbers(s, "OK", &size, 1);
+    bench_check(s->b, size < sizeof(text), "beanstalkd tells too much");
     memcpy(text, stream_take(s, size), size);
     text[size] = '\0';
     (void)stream_take(s, 2);
@@ -84,12 +98,10 @@ static void run_window(stream *s, const char *payloads, bench_ledger *ledger, re
         stream_put(s, "reserve-with-timeout 0\r\n", 24);
     }
     for (size_t i = 0; i < count; i++) {
-        size_t size = 0;
-        const char *line = stream_take_line(s);
-        if (sscanf(line, "RESERVED %" SCNu64 " %zu", &window[i].id, &size) != 2) {
-            bench_die(b, "beanstalkd answers %s", line);
-        }
-        window[i].job = bench_payload_read(b, stream_take(s, size), size);
+        uint64_t numbers[2]; /* id and size */
+        take_numbers(s, "RESERVED", numbers, 2);
+        window[i].id = numbers[0];
+        window[i].job = bench_payload_read(b, stream_take(s, numbers[1]), numbers[1]);
         (void)stream_take(s, 2);
         bench_ledger_claim(ledger, b, window[i].job);
     }

@@ -13,6 +13,7 @@ _Noreturn void bench_die(const bench *b, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     (void)fprintf(stderr, "bench: %s: ", b->cell);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, two lines above */
     (void)vfprintf(stderr, format, arguments);
     (void)fputc('\n', stderr);
     va_end(arguments);

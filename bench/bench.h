@@ -34,7 +34,6 @@ typedef struct bench {
     size_t pending;     /* jobs that wait behind those of the run the whole time */
     size_t queues;      /* over which the jobs are spread */
     size_t waiters;     /* clients that wait for work */
-    size_t limit;       /* of a sweep */
     json_t *result;     /* the line of JSON */
 } bench;
 
@@ -42,6 +41,9 @@ typedef struct bench {
 void bench_verbs(bench *b);
 void bench_client(bench *b);
 void bench_lifecycle(bench *b);
+void bench_latency(bench *b);
+void bench_memory(bench *b);
+void bench_sweep(bench *b);
 
 /* Says why, with the cell's name, and ends the program with 1. */
 _Noreturn void bench_die(const bench *b, const char *format, ...)

@@ -23,7 +23,7 @@ jobs() { # jobs NUMBER
     echo $((count < 640 ? 640 : count / 32 * 32))
 }
 
-verbs() { # verbs NAME.. : drives a cell that goes over the Unix socket, 20 connections
+verbs() { # verbs CELL ROUND SERVER CONTENDER [NAME=VALUE]...: a cell that goes over the Unix socket, 20 connections
     drive "$1" "$2" "$3" verbs "$4" path="${server_socket[$3]}" connections=20 "${@:5}"
 }
 
@@ -69,6 +69,55 @@ nothing() { # nothing CELL ROUND SERVER REASON...
     unmeasured "$1" "${*:4}"
 }
 
+# What a job takes of memory, by its payload. The servers are for that alone.
+plan_memory() {
+    local state size server end count sizes=(0 100 1000 10000)
+    [[ $mode != quick ]] || sizes=(100)
+    for size in "${sizes[@]}"; do
+        count=$(jobs 20000)
+        ((size < 10000)) || count=$(jobs 5000)
+        for state in pending active scheduled bare; do
+            for end in recommended default; do
+                server=valkey-off-memory
+                [[ $end == recommended ]] || server+=-default
+                cell 1 "memory/$state/$size/$end" "$server" drive memory "$state" "jobs=$count" "payload=$size"
+            done
+        done
+    done
+}
+
+plan_latency() {
+    local aside=valkey-off-latency
+    cell 5 latency/blocked/1 $aside drive latency blocked waiters=1 "jobs=$(jobs 4000)"
+    cell 5 latency/blocked/100 $aside drive latency blocked waiters=100 "jobs=$(jobs 2000)"
+    # no queue lets more than 512 wait
+    cell 5 latency/blocked/1000 $aside drive latency blocked waiters=1000 queues=2 "jobs=$(jobs 2000)"
+    if [[ $mode == quick ]]; then
+        cell 1 latency/scheduled $aside drive latency scheduled jobs=20
+    else
+        cell 5 latency/scheduled $aside drive latency scheduled jobs=300
+    fi
+}
+
+# Cost against the number of jobs that wait, of jobs in the set of a sweep, and of queues.
+plan_growth() {
+    local many=1000000 depth verb queues_max count
+    count=$(jobs 32000)
+    queues_max=$((count / 2))
+    [[ $mode != quick ]] || many=20000
+    for depth in 1000 $many; do
+        cell 5 "depth/$depth" "valkey-off-$depth" verbs native in_flight=32 "jobs=$count" "pending=$depth"
+    done
+    for verb in promote stalled; do
+        cell 5 "sweep/$verb/20000" valkey-off-sweep drive sweep "$verb" jobs=20000
+        [[ $mode == quick ]] ||
+            cell 2 "sweep/$verb/$many" valkey-off-sweep drive sweep "$verb" "jobs=$many"
+    done
+    for depth in 1 32 $queues_max; do
+        cell 5 "queues/$depth" valkey-off verbs native in_flight=32 "jobs=$count" "queues=$depth"
+    done
+}
+
 plan_cells() {
     local side aof
     for side in bare pipeline async; do
@@ -77,6 +126,9 @@ plan_cells() {
     for side in native script bare; do
         cell 999 "verbs/$side" valkey-off verbs "$side" "jobs=$(jobs 64000)" in_flight=32
     done
+    cell 999 verbs/batch valkey-off verbs batch "jobs=$(jobs 64000)" in_flight=1
+    plan_growth
+    plan_latency
     plan_lifecycle off 1 3200
     plan_lifecycle off 16 16000
     plan_lifecycle off 256 32000
@@ -90,5 +142,5 @@ plan_cells() {
             plan_lifecycle "$aof" 256 32000 1000000
         done
     fi
-    cell 999 verbs/batch valkey-off verbs batch "jobs=$(jobs 64000)" in_flight=1
+    plan_memory
 }

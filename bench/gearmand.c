@@ -110,7 +110,9 @@ static size_t count_jobs(const bench *b) {
     stream_put(&s, "status\n", 7);
     for (const char *line = stream_take_line(&s); strcmp(line, ".") != 0;
          line = stream_take_line(&s)) {
-        (void)sscanf(line, FUNCTION "\t%zu", &total);
+        if (strncmp(line, FUNCTION "\t", sizeof(FUNCTION)) == 0) {
+            total = (size_t)strtoull(line + sizeof(FUNCTION), NULL, 10);
+        }
     }
     stream_close(&s);
     return total;

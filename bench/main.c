@@ -12,9 +12,8 @@ static const struct {
     const char *name;
     void (*run)(bench *b);
 } measures[] = {
-    {"client", bench_client},
-    {"lifecycle", bench_lifecycle},
-    {"verbs", bench_verbs},
+    {"client", bench_client}, {"latency", bench_latency}, {"lifecycle", bench_lifecycle},
+    {"memory", bench_memory}, {"sweep", bench_sweep},     {"verbs", bench_verbs},
 };
 
 #define MEASURES (sizeof(measures) / sizeof(measures[0]))
@@ -22,7 +21,7 @@ static const struct {
 static int usage(void) {
     (void)fputs("Usage: emq_bench MEASURE CONTENDER [NAME=VALUE]...\n"
                 "Names: cell host path scripts port pid round jobs payload in_flight connections\n"
-                "       pending queues waiters limit\n"
+                "       pending queues waiters\n"
                 "Measures:",
                 stderr);
     for (size_t i = 0; i < MEASURES; i++) {
@@ -61,7 +60,6 @@ static int read_argument(bench *b, const char *argument) {
         {"pending", NULL, &b->pending},
         {"queues", NULL, &b->queues},
         {"waiters", NULL, &b->waiters},
-        {"limit", NULL, &b->limit},
     };
     const char *value = strchr(argument, '=');
     for (size_t i = 0; value != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
@@ -95,8 +93,7 @@ int main(int argc, char **argv) {
                .payload = 100,
                .in_flight = 1,
                .connections = 1,
-               .queues = 1,
-               .limit = 1};
+               .queues = 1};
     for (int i = 3; i < argc; i++) {
         if (!read_argument(&b, argv[i])) {
             (void)fprintf(stderr, "bench: what is %s?\n", argv[i]);

@@ -156,7 +156,17 @@ static const char *reason_of(json_t *cells, const char *text) {
     return reason;
 }
 
-static json_t *report_target(json_t *cells, char **fields) {
+/* A line of the table for the docs; the figure has three digits, as the printed one. */
+static void write_row(FILE *table, char **fields, const stats *s, const char *verdict) {
+    (void)fprintf(table, "| %s | %s | ", fields[0], fields[3][0] == '-' ? "" : fields[3]);
+    if (s != NULL) {
+        (void)fprintf(table, "%.3g (%.3g to %.3g) | %s |\n", s->median, s->least, s->most, verdict);
+    } else {
+        (void)fprintf(table, "unmeasured | %s |\n", verdict);
+    }
+}
+
+static json_t *report_target(FILE *table, json_t *cells, char **fields) {
     json_t *over = find_metric(cells, fields[1]);
     const int is_plain = strcmp(fields[2], "-") == 0;
     json_t *under = is_plain ? NULL : find_metric(cells, fields[2]);
@@ -167,24 +177,28 @@ static json_t *report_target(json_t *cells, char **fields) {
         reason = reason != NULL || is_plain ? reason : reason_of(cells, fields[2]);
         reason = reason != NULL ? reason : "not part of this run";
         (void)printf("%-76s %8s  unmeasured: %s\n", fields[0], fields[3], reason);
+        write_row(table, fields, NULL, reason);
         return json_pack("{s:s, s:s, s:s}", "what", fields[0], "goal", fields[3], "unmeasured",
                          reason);
     }
     const char *verdict = verdict_of(fields[3], s.median);
     (void)printf("%-76s %8s %9.3g (%.3g to %.3g) %s\n", fields[0], fields[3], s.median, s.least,
                  s.most, verdict);
+    write_row(table, fields, &s, verdict);
     return json_pack("{s:s, s:s, s:s, s:o}", "what", fields[0], "goal", fields[3], "verdict",
                      verdict, "figure", json_of(s));
 }
 
-static json_t *report_targets(json_t *cells, const char *path) {
+static json_t *report_targets(json_t *cells, const char *folder, const char *path) {
     char line[LINE_MAX_BYTES];
     json_t *targets = json_array();
+    FILE *table = open_file(folder, "targets.md", "w");
     FILE *file = fopen(path, "r");
     if (file == NULL) {
         die("cannot be opened", path);
     }
     (void)printf("%-76s %8s %9s\n", "what", "goal", "median (range)");
+    (void)fputs("| what | goal | median (range) | |\n|---|---|---|---|\n", table);
     while (fgets(line, sizeof(line), file) != NULL) {
         char *fields[FIELDS];
         char *rest = NULL;
@@ -199,9 +213,10 @@ static json_t *report_targets(json_t *cells, const char *path) {
         if (count != FIELDS) {
             die("a line has not four fields", path);
         }
-        (void)json_array_append_new(targets, report_target(cells, fields));
+        (void)json_array_append_new(targets, report_target(table, cells, fields));
     }
     (void)fclose(file);
+    (void)fclose(table);
     return targets;
 }
 
@@ -302,7 +317,7 @@ int main(int argc, char **argv) {
     }
     json_t *cells = read_results(argv[1]);
     json_t *facts = report_facts(argv[1]);
-    json_t *targets = report_targets(cells, argv[2]);
+    json_t *targets = report_targets(cells, argv[1], argv[2]);
     json_t *summary = report_cells(cells);
     json_t *report =
         json_pack("{s:o, s:o, s:o}", "facts", facts, "targets", targets, "cells", summary);

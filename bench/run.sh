@@ -16,6 +16,7 @@ once. Prints the report; writes into the folder DIR:
   results.jsonl  one line for each run of a cell, as it was measured
   report.json    medians, ranges, ratios, and the machine
   report.txt     what was printed
+  targets.md     the table of docs/performance.md
   *.svg          the plots, where gnuplot is found or can be installed
 
   --full         the whole matrix, without a limit of time; a second call goes on where the first was ended

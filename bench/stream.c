@@ -61,7 +61,7 @@ void stream_flush(stream *s) {
 
 static void read_more(stream *s) {
     stream_flush(s);
-    if (s->in_first > 0) {
+    if (s->in != NULL && s->in_first > 0) {
         memmove(s->in, s->in + s->in_first, s->in_length - s->in_first);
         s->in_length -= s->in_first;
         s->in_first = 0;

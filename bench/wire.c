@@ -375,6 +375,26 @@ static void read_run_id(wire *w, redisContext *link) {
     freeReplyObject(reply);
 }
 
+long long wire_info(const bench *b, redisContext *link, const char *section, const char *name) {
+    redisReply *reply = wire_ask(b, link, 2, (const char *[]){"INFO", section});
+    const char *found = reply->str == NULL ? NULL : strstr(reply->str, name);
+    if (found == NULL) {
+        bench_die(b, "the server does not tell %s", name);
+    }
+    long long value = strtoll(found + strlen(name), NULL, 10);
+    freeReplyObject(reply);
+    return value;
+}
+
+void wire_reset(const bench *b, redisContext *link) {
+    emq_line line = EMQ_LINE_INIT;
+    freeReplyObject(wire_ask(b, link, 2, (const char *[]){"FLUSHALL", "SYNC"}));
+    bench_expect(b, emq_line_install(&line), "emq_line_install", "");
+    (void)redisAppendCommandArgv(link, line.argc, line.argv, line.argvlen);
+    freeReplyObject(wire_reply(b, link));
+    emq_line_clear(&line);
+}
+
 static long long count_of(const bench *b, redisContext *link, const char *command, size_t queue,
                           emq_key_kind kind) {
     char name[EMQ_QUEUE_MAX + 1];

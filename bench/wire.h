@@ -36,6 +36,12 @@ redisReply *wire_reply(const bench *b, redisContext *link);
 redisReply *wire_ask(const bench *b, redisContext *link, int argc, const char **argv);
 long long wire_ask_number(const bench *b, redisContext *link, int argc, const char **argv);
 
+/* A number of a section of INFO; `name` is with its colon. */
+long long wire_info(const bench *b, redisContext *link, const char *section, const char *name);
+
+/* Empties the server, but for the fence. */
+void wire_reset(const bench *b, redisContext *link);
+
 /* Brings the number of jobs that wait behind those of a run to what was asked for. Their ids come
  * behind every minted one, so that no claim of a run takes them. */
 void wire_fill(const bench *b);

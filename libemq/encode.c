@@ -63,13 +63,9 @@ static char *put_frame(char *next, char sign, size_t number) {
     return next;
 }
 
-int emq_buffer_append_line(emq_buffer *buffer, const emq_line *line) {
-    size_t size = emq_encoded_size_max(line);
-    int result = reserve(buffer, size);
-    if (result != EMQ_OK) {
-        return result;
-    }
-    char *next = put_frame(buffer->bytes + buffer->length, '*', (size_t)line->argc);
+/* Writes a line, for which there is room; returns where it ends. */
+static char *put_line(char *next, const emq_line *line) {
+    next = put_frame(next, '*', (size_t)line->argc);
     for (int i = 0; i < line->argc; i++) {
         next = put_frame(next, '$', line->argvlen[i]);
         memcpy(next, line->argv[i], line->argvlen[i]);
@@ -77,7 +73,24 @@ int emq_buffer_append_line(emq_buffer *buffer, const emq_line *line) {
         *next++ = '\r';
         *next++ = '\n';
     }
-    buffer->length = (size_t)(next - buffer->bytes);
+    return next;
+}
+
+int emq_buffer_append_line(emq_buffer *buffer, const emq_line *line) {
+    int result = reserve(buffer, emq_encoded_size_max(line));
+    if (result == EMQ_OK) {
+        char *end = put_line(buffer->bytes + buffer->length, line);
+        buffer->length = (size_t)(end - buffer->bytes);
+    }
+    return result;
+}
+
+int emq_encode_line(char **out, size_t *length, const emq_line *line) {
+    *out = emq_malloc(emq_encoded_size_max(line));
+    if (*out == NULL) {
+        return EMQ_ENOMEM;
+    }
+    *length = (size_t)(put_line(*out, line) - *out);
     return EMQ_OK;
 }
 

@@ -20,6 +20,9 @@ size_t emq_encoded_offset(const emq_line *line, int index);
 /* Appends a line. 0; EMQ_ENOMEM. */
 int emq_buffer_append_line(emq_buffer *buffer, const emq_line *line);
 
+/* A line by itself: `*out` is to be freed with emq_free. 0; EMQ_ENOMEM. */
+int emq_encode_line(char **out, size_t *length, const emq_line *line);
+
 void emq_buffer_clear(emq_buffer *buffer);
 
 #endif

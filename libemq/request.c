@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "encode.h"
 #include "job.h"
 #include "line.h"
 #include "memory.h"
@@ -23,15 +24,11 @@ int emq_request_make(emq_request **out, int result, emq_line *line, const emq_qu
         result = request == NULL ? EMQ_ENOMEM : EMQ_OK;
     }
     if (result == EMQ_OK) {
-        /* an int in hiredis 0.14 */
-        long long length =
-            redisFormatSdsCommandArgv(&request->command, line->argc, line->argv, line->argvlen);
-        if (length < 0) {
+        result = emq_encode_line(&request->command, &request->length, line);
+        if (result != EMQ_OK) {
             emq_free(request);
             request = NULL;
-            result = EMQ_ENOMEM;
         } else {
-            request->length = (size_t)length;
             request->is_raw = question == NULL;
             request->question = question == NULL ? (emq_question){.verb = EMQ_VERBS} : *question;
         }
@@ -74,7 +71,7 @@ int emq_request_decode(emq_request *request, redisReply **reply) {
 
 void emq_request_free(emq_request *request) {
     if (request != NULL) {
-        redisFreeSdsCommand(request->command);
+        emq_free(request->command);
         emq_outcome_clear(&request->outcome);
         emq_free(request->extension);
         freeReplyObject(request->reply);
@@ -100,13 +97,13 @@ int emq_request_mint_again(emq_request *request) {
             request->payload_size,
             request->question.verb == EMQ_VERB_SCHEDULE ? &request->when : NULL);
     }
-    if (result == EMQ_OK &&
-        redisFormatSdsCommandArgv(&command, line.argc, line.argv, line.argvlen) < 0) {
-        result = EMQ_ENOMEM;
+    size_t length = 0; /* every id has the same, and so has the command */
+    if (result == EMQ_OK) {
+        result = emq_encode_line(&command, &length, &line);
     }
     emq_line_clear(&line);
-    if (result == EMQ_OK) { /* every id has the same length, and so has the command */
-        redisFreeSdsCommand(request->command);
+    if (result == EMQ_OK) {
+        emq_free(request->command);
         request->command = command;
         request->id = fresh;
         request->mints++;

@@ -180,7 +180,8 @@ static void add(admission *a, const void *payload, size_t n) {
 /* Keeps a record until its batch is sent: the memory behind it is reserved at once, so that nothing
  * that points into it moves. */
 static int add_record(admission *a, const char *record, size_t n) {
-    if (a->count > 0 && (a->count == EMQ_MEMBERS_MAX || n > BATCH_BYTES - a->used)) {
+    if (a->count > 0 &&
+        (a->count == EMQ_MEMBERS_MAX || n > BATCH_BYTES || a->used > BATCH_BYTES - n)) {
         int status = flush_batch(a);
         if (status != TOOL_DONE) {
             return status;

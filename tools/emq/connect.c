@@ -72,10 +72,12 @@ void tool_say(const tool *t, const char *format, va_list arguments) {
 
 void tool_note(const tool *t, const char *format, ...) {
     va_list arguments;
+    flockfile(stderr); /* a line at a time, whatever other threads have to say */
     va_start(arguments, format);
     tool_say(t, format, arguments);
     va_end(arguments);
     (void)fputc('\n', stderr);
+    funlockfile(stderr);
 }
 
 int tool_usage(const tool *t, const char *format, ...) {
@@ -109,14 +111,15 @@ int tool_address(tool *t, emq_client_options *out) {
     return TOOL_DONE;
 }
 
+int tool_connect(tool *t, const emq_client_options *options) {
+    int result = emq_client_open(&t->client, options);
+    return result == EMQ_OK ? TOOL_DONE : tool_fail_client(t, "cannot connect", result);
+}
+
 int tool_open(tool *t) {
     emq_client_options options;
     int status = tool_address(t, &options);
-    if (status != TOOL_DONE) {
-        return status;
-    }
-    int result = emq_client_open(&t->client, &options);
-    return result == EMQ_OK ? TOOL_DONE : tool_fail_client(t, "cannot connect", result);
+    return status == TOOL_DONE ? tool_connect(t, &options) : status;
 }
 
 void tool_close(tool *t) {

@@ -30,10 +30,19 @@ static void print_count(const tool *t, const char *name, int64_t count) {
     }
 }
 
-/* --- reprocess --- */
+/* --- jobs that are named --- */
 
-static int reprocess_one(tool *t, const emq_id *id) {
-    int result = emq_reprocess(t->client, t->argv[0], id);
+/* What is done to each of them. */
+typedef struct change {
+    tool *t;
+    const char *past;
+    int (*make)(const struct change *c, const emq_id *id);
+    emq_when when;
+} change;
+
+static int change_one(const change *c, const emq_id *id) {
+    tool *t = c->t;
+    int result = c->make(c, id);
     if (t->json) {
         json_t *object = json_object();
         (void)json_object_set_new(object, "queue", json_string(t->argv[0]));
@@ -41,29 +50,62 @@ static int reprocess_one(tool *t, const emq_id *id) {
         tool_json_result(object, result);
         tool_print_json(object);
     } else if (result >= 0) {
-        (void)printf("%s %s\n", id->text, result == EMQ_OK ? "pending" : "gone");
+        (void)printf("%s %s\n", id->text, result == EMQ_OK ? c->past : "gone");
     }
     return result < 0 ? tool_fail_client(t, id->text, result) : tool_status(result);
 }
 
-static int reprocess_given(tool *t) {
-    int worst = TOOL_DONE;
+/* The ids behind the queue, all of which are read before anything is sent. */
+static int change_given(const change *c) {
+    tool *t = c->t;
     emq_id id;
-    for (int i = 1; i < t->argc; i++) { /* all of them, before anything is sent */
-        if (tool_id(t, &id, t->argv[i]) != TOOL_DONE) {
-            return TOOL_USAGE;
-        }
+    int worst = tool_queue(t, t->argv[0]);
+    for (int i = 1; i < t->argc && worst == TOOL_DONE; i++) {
+        worst = tool_id(t, &id, t->argv[i]);
     }
-    int status = tool_open(t);
-    if (status != TOOL_DONE) {
-        return status;
+    if (worst == TOOL_DONE) {
+        worst = tool_open(t);
     }
     for (int i = 1; i < t->argc && emq_client_is_open(t->client); i++) {
         (void)tool_id(t, &id, t->argv[i]);
-        status = reprocess_one(t, &id);
+        int status = change_one(c, &id);
         worst = status > worst ? status : worst;
     }
     return worst;
+}
+
+static int do_reschedule(const change *c, const emq_id *id) {
+    return emq_reschedule(c->t->client, c->t->argv[0], id, c->when);
+}
+
+static int run_reschedule(tool *t) {
+    change c = {.t = t, .past = "scheduled", .make = do_reschedule};
+    int status = tool_when(t, &c.when);
+    return status == TOOL_DONE ? change_given(&c) : status;
+}
+
+static const tool_option reschedule_options[] = {
+    {"in", 0, "TIME", "how long from now, as 30s, 5m, 2h, 1d"},
+    {"at", 0, "MOMENT", "when, as 2026-01-02T03:04:05Z or @UNIX-SECONDS"},
+    {NULL, 0, NULL, NULL},
+};
+
+const tool_verb verb_reschedule = {
+    .name = "reschedule",
+    .arguments = "QUEUE ID...",
+    .least = 2,
+    .most = TOOL_ANY,
+    .summary = "Give scheduled jobs another time",
+    .details = "Exit status 1: a job is gone; 4: a job is not scheduled.\n",
+    .example = "emq reschedule orders JOB0NgWEfAEJfs --in 0\n",
+    .options = reschedule_options,
+    .run = run_reschedule,
+};
+
+/* --- reprocess --- */
+
+static int do_reprocess(const change *c, const emq_id *id) {
+    return emq_reprocess(c->t->client, c->t->argv[0], id);
 }
 
 typedef struct revival {
@@ -142,7 +184,7 @@ static int reprocess_all(tool *t) {
     emq_counts counts = EMQ_COUNTS_INIT;
     int status = tool_number(t, &r.left, "max", INT64_MAX, 1, INT64_MAX);
     if (status == TOOL_DONE) {
-        status = tool_open(t);
+        status = open_queue(t);
     }
     if (status != TOOL_DONE) {
         return status;
@@ -168,11 +210,8 @@ static int run_reprocess(tool *t) {
     if (is_all != (t->argc == 1)) {
         return tool_usage(t, "takes ids, or --all for the whole dead set");
     }
-    int status = tool_queue(t, t->argv[0]);
-    if (status != TOOL_DONE) {
-        return status;
-    }
-    return is_all ? reprocess_all(t) : reprocess_given(t);
+    change c = {.t = t, .past = "pending", .make = do_reprocess};
+    return is_all ? reprocess_all(t) : change_given(&c);
 }
 
 static const tool_option reprocess_options[] = {
