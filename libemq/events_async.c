@@ -92,7 +92,6 @@ static int enter_reply(emq_session *session, const redisReply *reply) {
     emq_events_async *events = session->owner;
     int result = emq_feed_confirm(&events->feed, reply, &session->error);
     if (result == EMQ_OK) {
-        emq_text_clear(&events->error);
         wait_for_silence(events);
     }
     return result;
@@ -101,11 +100,11 @@ static int enter_reply(emq_session *session, const redisReply *reply) {
 static void take_reply(emq_session *session, redisReply *reply) {
     emq_events_async *events = session->owner;
     int is_broken = 0;
-    emq_text_clear(&events->error);
     int result = emq_feed_read(&events->event, &events->feed, reply, &is_broken, &events->error);
     freeReplyObject(reply);
     if (is_broken) {
         session->error = events->error;
+        emq_text_clear(&events->error);
         emq_session_lose(session, result);
     } else if (result != EMQ_EMPTY) {
         session->failures = result == EMQ_OK ? 0 : session->failures;
@@ -137,6 +136,7 @@ static void tell_event(emq_events_async *events) {
     } else {
         events->options.on_event(events, event, events->result, events->options.user);
     }
+    emq_text_clear(&events->error); /* it lives until the session ends, closed or not */
 }
 
 static void tell_state(emq_events_async *events) {

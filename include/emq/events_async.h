@@ -7,6 +7,10 @@
  *
  * Thread rule: everything on the loop's thread. A message belongs to nobody but you, and may be
  * read from any thread.
+ *
+ * Forks: as for the asynchronous client. In a child nothing is told, emq_events_async_reconnect
+ * answers EMQ_EFORKED, and emq_events_async_close frees the child's copy once the loop runs, behind
+ * uv_loop_fork.
  */
 #ifndef EMQ_EVENTS_ASYNC_H
 #define EMQ_EVENTS_ASYNC_H
@@ -116,18 +120,21 @@ EMQ_API int emq_events_async_close(emq_events_async *events, emq_async_close_fn 
  * out of EMQ_ASYNC_REFUSED.
  *
  * @param events the subscription.
- * @return 0; EMQ_EINVAL; EMQ_ECLOSED (it is being closed). Loop's thread. Since 0.1.0.
+ * @return 0; EMQ_EINVAL; EMQ_ECLOSED (it is being closed); EMQ_EFORKED. Loop's thread. Since
+ *         0.1.0.
  */
 EMQ_API int emq_events_async_reconnect(emq_events_async *events);
 
-/** The state of a subscription. @param events it, or NULL. Loop's thread. Since 0.1.0. */
+/** The state of a subscription; EMQ_ASYNC_CLOSED in a forked child. @param events it, or NULL.
+ * Loop's thread. Since 0.1.0. */
 EMQ_API emq_async_state emq_events_async_get_state(const emq_events_async *events);
 
 /**
  * Why the subscription is not open, or, in on_event, what is wrong with a message.
  *
  * @param events the subscription, or NULL.
- * @return borrowed, NUL-terminated, valid until the next callback; "" while nothing is wrong.
+ * @return borrowed, NUL-terminated, valid until the callback returns or the next one runs; "" while
+ *         nothing is wrong.
  *         Loop's thread. Since 0.1.0.
  */
 EMQ_API const char *emq_events_async_get_error(const emq_events_async *events);

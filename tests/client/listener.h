@@ -27,7 +27,11 @@ struct listener {
 /* Options whose callbacks note into the listener, with short pauses. */
 emq_events_async_options listener_options(listener *l);
 
-/* Starts a loop and a subscription on it. */
+/* Starts a loop, and tries to put a subscription on it. */
+void listener_start(listener *l);
+int listener_try_open(listener *l, const emq_client_options *options, const char *queue);
+
+/* The same for one that must open. */
 void listener_open(listener *l, const emq_client_options *options, const char *queue);
 
 /* Closes the subscription; nothing may be told behind that. */

@@ -345,6 +345,24 @@ static void floods_are_taken_one_by_one(void **state) {
     }
 }
 
+/* One that has been announced as larger than any message: it is given up in the middle. */
+static void a_push_that_is_too_large_costs_the_connection(void **state) {
+    static char zeros[256 * 1024];
+    listener l;
+    (void)state;
+    memset(zeros, '0', sizeof(zeros));
+    peer_script script = {.steps = {PEER_HANDSHAKE, PEER_SENDS(PEER_SUBSCRIBED "$400000000\r\n")}};
+    script.steps[4] = (peer_step){PEER_FLOOD, zeros, sizeof(zeros)};
+    peer *p = peer_start(&script);
+    emq_client_options options = options_for_peer(p);
+    options.command_timeout_ms = SHORT_MS; /* the flood begins when the connection is tested */
+    listener_open(&l, &options, "q");
+    listener_until_told(&l, 0, EMQ_ASYNC_CLOSED, EMQ_EPROTOCOL);
+    assert_int_equal(l.messages, 0);
+    listener_finish(&l);
+    peer_stop(p);
+}
+
 static void an_endless_word_holds_nobody_up(void **state) {
     char bytes[2048];
     listener l;
@@ -573,6 +591,48 @@ static void a_message_may_reconnect(void **state) {
     peer_stop(p);
 }
 
+/* Forks. */
+
+static void note_close(void *user) {
+    int *closes = user;
+    (*closes)++;
+}
+
+/* With the loop made its own, nothing comes; and the copy can be freed. */
+static void use_in_child(void *data) {
+    listener *l = data;
+    int closes = 0;
+    int told = l->t.told;
+    CHECK_IN_CHILD(uv_loop_fork(&l->t.loop) == 0);
+    for (int i = 0; i < 20; i++) {
+        (void)uv_run(&l->t.loop, UV_RUN_ONCE);
+    }
+    CHECK_IN_CHILD(emq_events_async_get_state(l->events) == EMQ_ASYNC_CLOSED);
+    CHECK_IN_CHILD(strcmp(emq_events_async_get_error(l->events), emq_strerror(EMQ_EFORKED)) == 0);
+    CHECK_IN_CHILD(emq_events_async_reconnect(l->events) == EMQ_EFORKED);
+    CHECK_IN_CHILD(l->messages == 1 && l->t.told == told);
+    CHECK_IN_CHILD(emq_events_async_close(l->events, note_close, &closes) == EMQ_OK);
+    uv_close((uv_handle_t *)&l->t.pulse, NULL);
+    CHECK_IN_CHILD(uv_run(&l->t.loop, UV_RUN_DEFAULT) == 0);
+    CHECK_IN_CHILD(closes == 1 && l->messages == 1);
+    CHECK_IN_CHILD(uv_loop_close(&l->t.loop) == 0);
+}
+
+static void a_child_has_no_part_in_it(void **state) {
+    listener l;
+    (void)state;
+    const emq_client_options options = options_for_server(&server);
+    listener_open(&l, &options, "q");
+    listener_until_open(&l);
+    publish("q", "one");
+    EXPECT_MESSAGE(&l, 0, 1, 0, 0);
+    publish("q", "two");
+    run_child(use_in_child, &l); /* with that message unread */
+    EXPECT_MESSAGE(&l, 1, 2, 0, 0);
+    assert_int_equal(emq_events_async_get_reconnects(l.events), 0);
+    listener_finish(&l);
+}
+
 static int is_open(void *data) {
     const listener *l = data;
     return emq_events_async_get_state(l->events) == EMQ_ASYNC_OPEN;
@@ -633,6 +693,7 @@ int main(void) {
         cmocka_unit_test(a_confirmation_that_does_not_come),
         cmocka_unit_test(a_peer_that_closes_behind_the_confirmation),
         cmocka_unit_test(floods_are_taken_one_by_one),
+        cmocka_unit_test(a_push_that_is_too_large_costs_the_connection),
         cmocka_unit_test(an_endless_word_holds_nobody_up),
         cmocka_unit_test(silence_is_noticed),
         cmocka_unit_test_setup(silence_of_a_server_is_no_loss, clean_server),
@@ -646,6 +707,7 @@ int main(void) {
         cmocka_unit_test(inside_of_a_message),
         cmocka_unit_test(inside_of_each_state),
         cmocka_unit_test(a_message_may_reconnect),
+        cmocka_unit_test_setup(a_child_has_no_part_in_it, clean_server),
         cmocka_unit_test_setup(many_share_a_loop, clean_server),
     };
     return RUN_SERVER_TESTS("events_async", tests, start_server, stop_server);

@@ -11,6 +11,7 @@
 
 #include "client.h"
 #include "command.h"
+#include "listener.h"
 #include "memory.h"
 #include "server_fixture.h"
 
@@ -353,6 +354,50 @@ static void events_survive(void **state) {
     fail_each("a subscription", events_path);
 }
 
+/* On a loop; a message that gets no memory is told, and a connection that gets none is made again.
+ */
+static listener heard;
+
+static int is_result_there(void *data) {
+    (void)data;
+    return heard.messages > 0 || (heard.t.told > 0 && heard.t.reasons[heard.t.told - 1] < 0);
+}
+
+/* Publishes as soon as somebody listens. */
+static void publish_when_open(listener *l) {
+    if (l->t.states[l->t.told - 1] == EMQ_ASYNC_OPEN) {
+        publish();
+    }
+}
+
+static int loop_path(void) {
+    const emq_client_options options = get_options();
+    listener_start(&heard);
+    heard.on_state = publish_when_open;
+    int result = listener_try_open(&heard, &options, "q");
+    if (result == EMQ_OK) {
+        loop_until(&heard.t, is_result_there, NULL);
+        result = heard.messages > 0 ? heard.results[0] : heard.t.reasons[heard.t.told - 1];
+    }
+    disarm();
+    if (heard.events != NULL) {
+        assert_int_equal(emq_events_async_reconnect(heard.events), EMQ_OK);
+        int messages = heard.messages;
+        listener_until_messages(&heard, messages + 1);
+        assert_int_equal(heard.results[messages], EMQ_OK);
+        check_event(heard.last);
+        listener_finish(&heard);
+    } else {
+        loop_stop(&heard.t);
+    }
+    return result;
+}
+
+static void events_on_a_loop_survive(void **state) {
+    (void)state;
+    fail_each("a subscription on a loop", loop_path);
+}
+
 static int line_path(void) {
     emq_line line = EMQ_LINE_INIT;
     int result = emq_line_claim(&line, "q", 1000);
@@ -435,15 +480,11 @@ static int set_allocator(void) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opening_survives),
-        cmocka_unit_test(installing_survives),
-        cmocka_unit_test(calls_survive),
-        cmocka_unit_test(pools_survive),
-        cmocka_unit_test(events_survive),
-        cmocka_unit_test(lines_survive),
-        cmocka_unit_test(requests_survive),
-        cmocka_unit_test(cleared_memory_is_clear),
-        cmocka_unit_test(the_allocator_is_set_once),
+        cmocka_unit_test(opening_survives),        cmocka_unit_test(installing_survives),
+        cmocka_unit_test(calls_survive),           cmocka_unit_test(pools_survive),
+        cmocka_unit_test(events_survive),          cmocka_unit_test(events_on_a_loop_survive),
+        cmocka_unit_test(lines_survive),           cmocka_unit_test(requests_survive),
+        cmocka_unit_test(cleared_memory_is_clear), cmocka_unit_test(the_allocator_is_set_once),
     };
     if (!set_allocator()) {
         (void)fputs("the allocator can't be set\n", stderr);
