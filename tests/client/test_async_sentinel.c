@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "loop.h"
+#include "listener.h"
 #include "watch.h"
 
 #define REQUESTS 5
@@ -274,6 +274,32 @@ static void finish_following(int from) {
     loop_finish(&t);
 }
 
+static void publish_at_primary(void) {
+    redisContext *c = server_connect(watch_primary(&watched));
+    run(c, "EMQ.PUBLISH", "1", "emq:{q}:", "event", "job", NULL);
+    redisFree(c);
+}
+
+static void a_subscription_follows_a_failover_by_hand(void **state) {
+    listener l;
+    (void)state;
+    const emq_client_options options = options_for_watch(&watched);
+    watch_settle(&watched);
+    listener_open(&l, &options, "q");
+    listener_until_open(&l);
+    publish_at_primary();
+    listener_until_messages(&l, 1);
+    run(watched.sentinels[0].admin, "SENTINEL", "FAILOVER", WATCH_NAME, NULL);
+    listener_until_reconnects(&l, 1);
+    watch_settle(&watched);
+    loop_rest(&l.t); /* what was lost meanwhile is noticed */
+    listener_until_open(&l);
+    publish_at_primary();
+    listener_until_messages(&l, 2);
+    assert_int_equal(l.resumed[1], 1);
+    listener_finish(&l);
+}
+
 static void a_killed_primary_is_left(void **state) {
     (void)state;
     int port = start_following();
@@ -331,6 +357,7 @@ int main(void) {
         cmocka_unit_test(it_closes_in_every_step),
         cmocka_unit_test(a_demoted_server_is_left),
         cmocka_unit_test(nothing_more_is_sent_to_a_demoted_server),
+        cmocka_unit_test(a_subscription_follows_a_failover_by_hand),
         cmocka_unit_test(a_killed_primary_is_left),
         cmocka_unit_test(what_may_be_sent_twice_goes_to_the_new_primary),
     };
