@@ -113,8 +113,13 @@ void emq_link_drop(emq_link *link) {
     uv_close((uv_handle_t *)&link->poll, on_closed);
 }
 
+/* Without memory hiredis loses its buffer when it has written all of it. */
+static size_t unsent(const emq_link *link) {
+    return link->context->obuf == NULL ? 0 : sdslen(link->context->obuf);
+}
+
 uint64_t emq_link_sent(const emq_link *link) {
-    return link->context == NULL ? 0 : link->given - sdslen(link->context->obuf);
+    return link->context == NULL ? 0 : link->given - unsent(link);
 }
 
 static void lose_plain(emq_link *link, int result) {
@@ -172,7 +177,7 @@ static int was_sent_whole(const emq_link *link, const emq_request *request) {
 static int is_work_left(const emq_link *link) {
     const emq_async *client = link->client;
     const emq_request *last = client->flight.last;
-    return sdslen(link->context->obuf) > 0 ||
+    return unsent(link) > 0 ||
            (client->stage == EMQ_STAGE_OPEN &&
             (client->queue.first != NULL || (last != NULL && last->given < last->length)));
 }
@@ -357,7 +362,7 @@ static int fill(emq_link *link) {
     emq_request *request = NULL;
     const size_t slice = link->ssl != NULL ? TLS_SLICE : SLICE;
     size_t had = 0;
-    while (client->stage == EMQ_STAGE_OPEN && (had = sdslen(link->context->obuf)) < slice &&
+    while (client->stage == EMQ_STAGE_OPEN && (had = unsent(link)) < slice &&
            (request = next_to_give(client)) != NULL) {
         size_t left = request->length - request->given;
         size_t n = left < slice - had ? left : slice - had;
@@ -399,6 +404,15 @@ static int write_some(emq_link *link, int *is_empty) {
     return !failed;
 }
 
+/* The peer may have ended the connection, and have said why. */
+static void lose_to_write(emq_link *link) {
+    if (link->context->err == REDIS_ERR_OOM) {
+        lose_context(link);
+    } else {
+        receive_the_rest(link);
+    }
+}
+
 int emq_link_is_busy(const emq_link *link) {
     return (link->events & UV_WRITABLE) != 0 || link->write_waits == POLLIN;
 }
@@ -413,7 +427,7 @@ void emq_link_flush(emq_link *link) {
             return;
         }
         if (!write_some(link, &is_empty)) {
-            receive_the_rest(link);
+            lose_to_write(link);
             return;
         }
     }
