@@ -509,6 +509,17 @@ case_dead() {
     output_is '1 reprocessed'
     counts_are 2 0 0 0
     emq 1 reprocess q --all --yes
+    # one that can't be revived so keeps no other one from it
+    for lease in 1 2 3; do
+        "$cli" -s "$socket" ZADD 'emq:{odd}:dead' 0 "JOB0000000000$lease" >/dev/null
+        "$cli" -s "$socket" HSET "emq:{odd}:job:JOB0000000000$lease" state dead attempts 1 payload x >/dev/null
+    done
+    "$cli" -s "$socket" ZADD 'emq:{odd}:dead' 0 JOBx >/dev/null
+    "$cli" -s "$socket" HSET 'emq:{odd}:job:JOB00000000003' group lane >/dev/null
+    emq 4 reprocess odd --all --yes
+    output_is '2 reprocessed'
+    error_has 'EMQLANE'
+    error_has '2 were passed over'
     # more than a page, and not all of them
     for ((lease = 0; lease < 1200; lease++)); do
         printf 'ZADD emq:{q}:dead 0 JOB0000000%04d\nHSET emq:{q}:job:JOB0000000%04d state dead attempts 1 payload x\n' \
