@@ -306,6 +306,9 @@ case_refused() {
     "$cli" -s "$socket" ACL SETUSER nobody on nopass '+emq.version' '+get' '%R~{emq}:version' >/dev/null
     emq 4 enqueue q x --json --url "unix://nobody:x@$socket"
     json_error_is '.[0].error == "EMQ_ENOPERM"'
+    seq 10 | emq 4 enqueue q - --json --url "unix://nobody:x@$socket"
+    json_is 'length == 10 and all(.result == "EMQ_ENOPERM")'
+    json_error_is '.[0].error == "EMQ_ENOPERM" and .[1] == {"verb": "enqueue", "admitted": 0, "duplicates": 0, "unknown": 0, "refused": 10}'
     counts_are 0 0 0 0
 }
 
