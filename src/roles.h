@@ -8,7 +8,7 @@
 
 /* The broad form: every part of a queue's life but what is dangerous, newer verbs included. */
 #define EMQ_BROAD_RULES(queue)                                                                     \
-    "+client|setname +get +hgetall +time +zrange +@emq -@dangerous ~emq:{" queue                   \
-    "}:* %R~{emq}:version &emq:{" queue "}:events"
+    "+client|id +client|setname +client|unblock +get +hgetall +time +zrange +@emq -@dangerous "    \
+    "~emq:{" queue "}:* %R~{emq}:version &emq:{" queue "}:events"
 
 #endif

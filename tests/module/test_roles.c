@@ -74,6 +74,8 @@ static void produce(cycle *c) {
 static void work(cycle *c) {
     run(client, ENQUEUE(J1, "p"), NULL);
     CONNECT();
+    STEP(ANSWERS, "CLIENT", "ID");
+    STEP("0", "CLIENT", "UNBLOCK", "1000000", "TIMEOUT");
     STEP(ANSWERS, "TIME");
     STEP("[]", "ZRANGE", ACTIVE, "0", "0", "WITHSCORES");
     STEP("[]", "ZRANGE", SCHEDULE, "0", "0", "WITHSCORES");
