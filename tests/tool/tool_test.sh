@@ -909,6 +909,12 @@ case_acl() {
     emq 0 sweep q
     emq 4 enqueue q x
     emq 4 stats q
+    "$cli" -s "$socket" ACL LOG RESET >/dev/null
+    emq 0 work q --until-empty -- true
+    error_has '3 completed, 0 failed'
+    [[ -z $("$cli" -s "$socket" ACL LOG) ]] || die "a worker lacks a right: $("$cli" -s "$socket" ACL LOG)"
+    as producer
+    emq 0 enqueue q six -q
     as operator
     emq 0 ping
     emq 0 stats q
