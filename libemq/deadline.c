@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #define NS_PER_S INT64_C(1000000000)
+#define SLICE_MS 50
 
 int64_t emq_now_ns(void) {
     struct timespec now = {0, 0};
@@ -15,10 +16,13 @@ int64_t emq_now_ns(void) {
 }
 
 emq_deadline emq_deadline_in(uint32_t ms) {
-    return (emq_deadline){emq_now_ns() + (int64_t)ms * EMQ_NS_PER_MS};
+    return (emq_deadline){emq_now_ns() + (int64_t)ms * EMQ_NS_PER_MS, NULL};
 }
 
 static int64_t left_ns(emq_deadline deadline) {
+    if (deadline.end != NULL && atomic_load(deadline.end) != 0) {
+        return 0;
+    }
     int64_t left = deadline.at_ns - emq_now_ns();
     return left > 0 ? left : 0;
 }
@@ -32,7 +36,12 @@ emq_deadline emq_deadline_share(emq_deadline deadline, int parts) {
     if (parts <= 1) {
         return deadline;
     }
-    return (emq_deadline){emq_now_ns() + left_ns(deadline) / parts};
+    return (emq_deadline){emq_now_ns() + left_ns(deadline) / parts, deadline.end};
+}
+
+emq_deadline emq_deadline_slice(emq_deadline deadline) {
+    emq_deadline slice = emq_deadline_in(SLICE_MS);
+    return deadline.end == NULL || deadline.at_ns < slice.at_ns ? deadline : slice;
 }
 
 struct timespec emq_deadline_timespec(emq_deadline deadline) {
@@ -43,7 +52,7 @@ struct timespec emq_deadline_timespec(emq_deadline deadline) {
 int emq_poll(int fd, short events, emq_deadline deadline) {
     struct pollfd waited = {fd, events, 0};
     for (;;) {
-        int ready = poll(&waited, 1, emq_deadline_left_ms(deadline));
+        int ready = poll(&waited, 1, emq_deadline_left_ms(emq_deadline_slice(deadline)));
         if (ready > 0) {
             return waited.revents;
         }

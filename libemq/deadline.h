@@ -3,11 +3,13 @@
 #ifndef EMQ_LIBEMQ_DEADLINE_H
 #define EMQ_LIBEMQ_DEADLINE_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
 
 typedef struct emq_deadline {
-    int64_t at_ns; /* CLOCK_MONOTONIC */
+    int64_t at_ns;         /* CLOCK_MONOTONIC */
+    const atomic_int *end; /* may be NULL: once it is not 0, the deadline has passed */
 } emq_deadline;
 
 #define EMQ_NS_PER_MS INT64_C(1000000)
@@ -29,6 +31,9 @@ int emq_deadline_left_ms(emq_deadline deadline);
 emq_deadline emq_deadline_share(emq_deadline deadline, int parts);
 
 struct timespec emq_deadline_timespec(emq_deadline deadline);
+
+/* How long a wait is at most until it looks again; for a deadline that can be ended: a moment. */
+emq_deadline emq_deadline_slice(emq_deadline deadline);
 
 /* Waits for events on a descriptor; a signal does not prolong it. Returns revents, 0 when the
  * deadline passed, or -1 (errno). */

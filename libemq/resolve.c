@@ -128,11 +128,10 @@ static int start_thread(lookup *l) {
 
 /* Takes the answer out; returns 0 when the deadline passed before there was one. */
 static int await_answer(lookup *l, int *code, struct addrinfo **addresses, emq_deadline deadline) {
-    const struct timespec until = emq_deadline_timespec(deadline);
     (void)pthread_mutex_lock(&l->mutex);
-    int waited = 0;
-    while (!l->is_answered && waited == 0) {
-        waited = pthread_cond_timedwait(&l->answered, &l->mutex, &until);
+    while (!l->is_answered && emq_deadline_left_ms(deadline) > 0) {
+        const struct timespec until = emq_deadline_timespec(emq_deadline_slice(deadline));
+        (void)pthread_cond_timedwait(&l->answered, &l->mutex, &until);
     }
     int is_answered = l->is_answered;
     if (is_answered) {

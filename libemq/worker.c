@@ -90,7 +90,7 @@ void emq_worker_await(emq_worker *worker, pthread_cond_t *condition, int64_t unt
         (void)pthread_cond_wait(condition, &worker->mutex);
         return;
     }
-    const struct timespec time = emq_deadline_timespec((emq_deadline){until});
+    const struct timespec time = emq_deadline_timespec((emq_deadline){until, NULL});
     (void)pthread_cond_timedwait(condition, &worker->mutex, &time);
 }
 
@@ -111,11 +111,23 @@ void emq_worker_wake_all(emq_worker *worker) {
     }
 }
 
+/* Nobody needs an answer any more. */
+static void cut_links(emq_worker *worker) {
+    atomic_store(&worker->is_over, 1);
+    for (emq_work_queue *q = worker->queues; q != NULL; q = q->next) {
+        emq_worker_link_cut(&q->link, 0);
+    }
+    emq_worker_link_cut(&worker->settle_link, 0);
+    emq_worker_link_cut(&worker->renew_link, 0);
+    emq_worker_link_cut(&worker->keep_link, 0);
+}
+
 void emq_worker_check_ended(emq_worker *worker) {
     if (worker->phase >= EMQ_PHASE_DRAINING && worker->phase < EMQ_PHASE_ENDED &&
         worker->claims_out == 0 && worker->held == 0 && worker->decided.count == 0 &&
         worker->stats.settling == 0) {
         worker->phase = EMQ_PHASE_ENDED;
+        cut_links(worker);
         emq_worker_wake_all(worker);
     }
 }
@@ -461,7 +473,7 @@ static void start_drain(emq_worker *worker) {
         emq_task_decide(task, EMQ_TASK_REQUEUE);
     }
     for (emq_work_queue *q = worker->queues; q != NULL; q = q->next) {
-        if (q->is_out) {
+        if (q->is_out && q->client_id == 0) {
             emq_worker_link_cut(&q->link, 1);
         }
     }

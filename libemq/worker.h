@@ -17,6 +17,7 @@
 #include <emq/pipeline.h>
 #include <emq/worker.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -115,6 +116,7 @@ struct emq_work_queue {
     int is_empty;        /* the last look found fewer jobs than were asked for */
     int wants_grant;     /* its claimer waits for slots */
     int is_out;          /* a claim is on its way */
+    int64_t client_id;   /* of its connection, on the server; 0: not known */
     int has_answered;    /* a claim has made the round trip */
     uint64_t pass;       /* how much it has had, by its weight */
     int64_t answered_at; /* the last claim's round trip */
@@ -159,6 +161,7 @@ struct emq_worker {
     int has_renewer;
     int has_keeper;
     int has_watch;
+    atomic_int is_over; /* ends connects that are under way */
     /* guarded by the mutex */
     emq_worker_phase phase;
     int64_t stop_at;    /* the handlers' deadline, once it stops */

@@ -103,7 +103,9 @@ int emq_worker_link_open(emq_worker_link *link, pthread_cond_t *wake, emq_worker
     emq_worker_lock(worker);
     close_cut(link);
     emq_worker_unlock(worker);
-    int result = emq_client_reconnect(link->client);
+    emq_deadline deadline = emq_deadline_in(worker->settings.options.connect_timeout_ms);
+    deadline.end = &worker->is_over;
+    int result = emq_client_connect(link->client, deadline);
     emq_worker_lock(worker);
     if (result == EMQ_OK) {
         note_open(link);

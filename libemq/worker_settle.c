@@ -12,6 +12,7 @@
 #include "worker.h"
 
 #define BATCH 128
+#define CANCEL_AGAIN_MS 20 /* a claim may not have been waiting yet */
 #define EXHAUSTED_TEXT "attempts exhausted"
 
 typedef struct batch {
@@ -273,12 +274,55 @@ static void take_result(batch *b, size_t place, int64_t now) {
     emq_worker_unlock(worker);
 }
 
+/* Claims that wait while the worker stops. */
+
+/* With the mutex held: the connections of those that are out; how many there are. */
+static size_t find_waiting(int64_t *ids, const emq_worker *worker) {
+    size_t count = 0;
+    for (const emq_work_queue *q = worker->queues; q != NULL; q = q->next) {
+        if (q->is_out && q->client_id != 0) {
+            ids[count++] = q->client_id;
+        }
+    }
+    return count;
+}
+
+/* Ends them as their timeouts would. One that is not there yet, or was handed a job just now, is
+ * none that waits, and nothing happens to it. */
+static void cancel_claims(emq_worker *worker) {
+    int64_t ids[EMQ_WORKER_QUEUES_MAX];
+    char id[EMQ_DECIMAL_MAX];
+    emq_worker_lock(worker);
+    size_t count = worker->phase >= EMQ_PHASE_DRAINING ? find_waiting(ids, worker) : 0;
+    emq_worker_unlock(worker);
+    for (size_t i = 0; i < count; i++) {
+        emq_reply *reply = NULL;
+        size_t digits = emq_decimal_format(id, ids[i]);
+        const char *const words[] = {"CLIENT", "UNBLOCK", id, "TIMEOUT"};
+        const size_t lengths[] = {6, 7, digits, 7};
+        (void)emq_client_command(&reply, worker->settle_link.client, 4, words, lengths);
+        emq_reply_free(reply);
+    }
+}
+
+/* Whether there is something to send; while claims are to be cancelled, from time to time. */
+static int has_work(const emq_worker *worker) {
+    int64_t ids[EMQ_WORKER_QUEUES_MAX];
+    return worker->decided.first != NULL ||
+           (worker->phase >= EMQ_PHASE_DRAINING && find_waiting(ids, worker) > 0);
+}
+
 /* Waits until something is to be sent; 0 at the end. */
-static int await_work(emq_worker *worker) {
+static int await_work(emq_worker *worker, int64_t not_before) {
     emq_worker_lock(worker);
     drop_lost(worker);
     while (worker->phase != EMQ_PHASE_ENDED && worker->decided.first == NULL) {
-        emq_worker_await(worker, &worker->settles, TIME_NEVER);
+        int64_t now = emq_now_ns();
+        int is_early = now < not_before;
+        if (!is_early && has_work(worker)) {
+            break;
+        }
+        emq_worker_await(worker, &worker->settles, is_early ? not_before : TIME_NEVER);
     }
     int goes_on = worker->phase != EMQ_PHASE_ENDED;
     emq_worker_unlock(worker);
@@ -303,11 +347,14 @@ static void settle_some(batch *b) {
 
 void *emq_worker_settle(void *data) {
     batch b = {.worker = data, .pipeline = b.worker->pipeline};
-    while (await_work(b.worker)) {
+    int64_t not_before = 0;
+    while (await_work(b.worker, not_before)) {
         int result =
             emq_worker_link_open(&b.worker->settle_link, &b.worker->settles, EMQ_PHASE_ENDED);
         if (result == EMQ_OK) {
             settle_some(&b);
+            cancel_claims(b.worker);
+            not_before = emq_deadline_in(CANCEL_AGAIN_MS).at_ns;
         }
     }
     return NULL;

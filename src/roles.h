@@ -26,7 +26,7 @@ size_t emq_role_rules(char *out, size_t cap, emq_role role, const char *queue);
 
 /* The broad form: every part of a queue's life but what is dangerous, newer verbs included. */
 #define EMQ_BROAD_RULES(queue)                                                                     \
-    "+client|setname +get +@emq -@dangerous ~emq:{" queue "}:* %R~{emq}:version &emq:{" queue      \
-    "}:events"
+    "+client|id +client|setname +client|unblock +get +hgetall +time +zrange +@emq -@dangerous "    \
+    "~emq:{" queue "}:* %R~{emq}:version &emq:{" queue "}:events"
 
 #endif

@@ -74,6 +74,12 @@ static void produce(cycle *c) {
 static void work(cycle *c) {
     run(client, ENQUEUE(J1, "p"), NULL);
     CONNECT();
+    STEP(ANSWERS, "CLIENT", "ID");
+    STEP("0", "CLIENT", "UNBLOCK", "1000000", "TIMEOUT");
+    STEP(ANSWERS, "TIME");
+    STEP("[]", "ZRANGE", ACTIVE, "0", "0", "WITHSCORES");
+    STEP("[]", "ZRANGE", SCHEDULE, "0", "0", "WITHSCORES");
+    STEP(ANSWERS, "HGETALL", ROW(J1));
     STEP(LEASED(J1, "1"), CLAIM("60000"));
     STEP("1", EXTEND(J1, "1", "60000"));
     STEP("[]", EXTENDS("60000", J1, "1"));
@@ -390,8 +396,9 @@ static void reads_stay_within_the_queue(void **state) {
     redisFree(user);
     user = server_connect_as(&server, "tester", rules_of(EMQ_ROLE_WORKER));
     EXPECT(user, NO_KEY, "GET", "other");
-    EXPECT(user, "-NOPERM User tester has no permissions to run the 'hgetall' command", "HGETALL",
-           ROW(J1));
+    EXPECT(user, NO_KEY, "HGETALL", "emq:{r}:job:" J1);
+    EXPECT(user, "-NOPERM User tester has no permissions to run the 'zcard' command", "ZCARD",
+           ACTIVE);
     redisFree(user);
 }
 

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a worker: drains, deadlines, a second request, jobs that go back, servers that hang,
+ * signals; and that nothing is left behind. */
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "crew.h"
+
+static test_server server;
+static emq_client_options client;
+
+static int start_server(void **state) {
+    (void)state;
+    server_start(&server, NULL);
+    client = options_for_server(&server);
+    client.client_name = "crew";
+    return 0;
+}
+
+static int stop_server(void **state) {
+    (void)state;
+    server_stop(&server);
+    return 0;
+}
+
+static int clean(void **state) {
+    (void)state;
+    crew_clean(&server);
+    return 0;
+}
+
+static emq_worker *start(emq_task_handler handler, void *user, uint32_t concurrency,
+                         uint32_t prefetch) {
+    emq_worker_options options = EMQ_WORKER_OPTIONS_INIT;
+    options.concurrency = concurrency;
+    options.prefetch = prefetch;
+    options.claim_wait_ms = 14000; /* so that nobody just waits for it */
+    emq_worker *worker = crew_open(&client, &options);
+    crew_add(worker, "q", handler, user, NULL);
+    crew_start(worker);
+    return worker;
+}
+
+static void expect_ended(emq_worker *worker, size_t want_left) {
+    size_t left = 99;
+    assert_string_equal(emq_err_name(emq_worker_wait(&left, worker, LONG_MS)), "EMQ_OK");
+    assert_int_equal(left, want_left);
+}
+
+/* How many of the worker's connections the server knows. */
+static int count_connections(void) {
+    redisReply *list = redisCommand(server.admin, "CLIENT LIST");
+    assert_non_null(list);
+    int count = 0;
+    for (const char *at = strstr(list->str, "name=crew "); at != NULL;
+         at = strstr(at + 1, "name=crew ")) {
+        count++;
+    }
+    freeReplyObject(list);
+    return count;
+}
+
+static int has_no_connection(void *data) {
+    (void)data;
+    return count_connections() == 0;
+}
+
+static int count_entries(const char *path) {
+    int count = 0;
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    while (readdir(dir) != NULL) {
+        count++;
+    }
+    (void)closedir(dir);
+    return count;
+}
+
+static int has_blocked_claim(void *data) {
+    (void)data;
+    redisReply *list = redisCommand(server.admin, "CLIENT LIST");
+    assert_non_null(list);
+    int found = strstr(list->str, "flags=b") != NULL;
+    freeReplyObject(list);
+    return found;
+}
+
+static void an_idle_worker_leaves_nothing_behind(void **state) {
+    int verdict = 0;
+    (void)state;
+    int threads = count_entries("/proc/self/task");
+    int files = count_entries("/proc/self/fd");
+    emq_worker *worker = start(crew_return, &verdict, 4, 0);
+    wait_until("the claim waits", has_blocked_claim, NULL);
+    crew_enqueue_many(&server, "q", 3);
+    CREW_AWAIT(worker, completed, 3);
+    wait_until("the claim waits", has_blocked_claim, NULL);
+    assert_int_equal(emq_worker_stop(worker, LONG_MS), EMQ_OK);
+    expect_ended(worker, 0);
+    emq_worker_free(worker);
+    assert_int_equal(count_entries("/proc/self/task"), threads);
+    assert_int_equal(count_entries("/proc/self/fd"), files);
+    wait_until("no connection is left", has_no_connection, NULL);
+}
+
+static void a_drain_waits_for_handlers(void **state) {
+    crew_gate gate = {0};
+    (void)state;
+    crew_enqueue_many(&server, "q", 5);
+    emq_worker *worker = start(crew_wait_at_gate, &gate, 2, 2);
+    crew_await_int("two run", &gate.arrived, 2);
+    CREW_AWAIT(worker, waiting, 2);
+    assert_int_equal(emq_worker_stop(worker, LONG_MS), EMQ_OK);
+    CREW_AWAIT(worker, requeued, 2); /* what waited goes back at once */
+    assert_int_equal(emq_worker_wait(NULL, worker, 50), EMQ_EMPTY);
+    assert_int_equal(crew_counts(&server, "q").pending, 3);
+    atomic_store(&gate.is_open, 1);
+    expect_ended(worker, 0);
+    assert_int_equal(crew_stats(worker).completed, 2);
+    assert_int_equal(atomic_load(&gate.lost), 0);
+    assert_int_equal(crew_counts(&server, "q").active, 0);
+    emq_worker_free(worker);
+}
+
+static void expect_given_back(const emq_id *id) {
+    emq_row *row = crew_row(&server, "q", id);
+    assert_string_equal(emq_row_get_state(row), "pending");
+    assert_int_equal(emq_row_get_failures(row), 0);
+    assert_int_equal(emq_row_get_stalled(row), 0);
+    assert_int_equal(emq_row_get_attempts(row), 1);
+    emq_row_free(row);
+}
+
+static void at_the_deadline_jobs_go_back(void **state) {
+    crew_gate gate = {0};
+    emq_id id = {{0}};
+    (void)state;
+    crew_enqueue(&server, "q", "x", &id);
+    emq_worker *worker = start(crew_wait_at_gate, &gate, 1, 0);
+    crew_await_int("it runs", &gate.arrived, 1);
+    assert_int_equal(emq_worker_stop(worker, 100), EMQ_OK);
+    expect_ended(worker, 1);
+    expect_given_back(&id);
+    atomic_store(&gate.is_open, 1);
+    emq_worker_free(worker); /* waits for the handler */
+    assert_int_equal(atomic_load(&gate.passed), 1);
+    assert_int_equal(atomic_load(&gate.lost), 1);
+    expect_given_back(&id); /* what it returned was not sent */
+}
+
+static void a_second_request_ends_it_at_once(void **state) {
+    crew_gate gate = {0};
+    emq_id id = {{0}};
+    (void)state;
+    crew_enqueue(&server, "q", "x", &id);
+    emq_worker *worker = start(crew_wait_at_gate, &gate, 1, 0);
+    crew_await_int("it runs", &gate.arrived, 1);
+    assert_int_equal(emq_worker_stop(worker, LONG_MS), EMQ_OK);
+    assert_int_equal(emq_worker_wait(NULL, worker, 20), EMQ_EMPTY);
+    assert_int_equal(emq_worker_stop(worker, LONG_MS), EMQ_OK);
+    expect_ended(worker, 1);
+    expect_given_back(&id);
+    assert_int_equal(emq_worker_stop(worker, 0), EMQ_OK); /* once more does nothing */
+    atomic_store(&gate.is_open, 1);
+    emq_worker_free(worker);
+}
+
+static emq_task *_Atomic kept;
+
+static int keep(emq_task *task, void *user) {
+    (void)user;
+    atomic_store(&kept, task);
+    return EMQ_TASK_LATER;
+}
+
+static int is_kept(void *data) {
+    (void)data;
+    return atomic_load(&kept) != NULL;
+}
+
+static void kept_tasks_are_waited_for_and_given_back(void **state) {
+    (void)state;
+    crew_enqueue(&server, "q", "x", NULL);
+    emq_worker *worker = start(keep, NULL, 1, 0);
+    wait_until("a task was kept", is_kept, NULL);
+    emq_task *task = atomic_exchange(&kept, NULL);
+    assert_int_equal(emq_task_get_notice(task), EMQ_NOTICE_NONE);
+    assert_int_equal(emq_worker_stop(worker, LONG_MS), EMQ_OK);
+    assert_int_equal(emq_task_get_notice(task), EMQ_NOTICE_STOPPING);
+    assert_int_equal(emq_worker_wait(NULL, worker, 20), EMQ_EMPTY);
+    assert_int_equal(emq_worker_stop(worker, 0), EMQ_OK);
+    expect_ended(worker, 0);
+    assert_int_equal(emq_task_get_notice(task), EMQ_NOTICE_RETURNED);
+    assert_int_equal(emq_task_complete(task), EMQ_ESTALE);
+    assert_int_equal(crew_counts(&server, "q").pending, 1);
+    emq_task_free(task);
+    emq_worker_free(worker);
+}
+
+static int stop_from_handler(emq_task *task, void *worker) {
+    (void)task;
+    emq_worker *w = *(emq_worker **)worker;
+    return emq_worker_stop(w, LONG_MS) == EMQ_OK && emq_worker_wait(NULL, w, 0) == EMQ_EINVAL
+               ? EMQ_TASK_COMPLETE
+               : EMQ_TASK_FAIL;
+}
+
+static void a_handler_may_stop_its_worker(void **state) {
+    emq_worker *worker = NULL;
+    (void)state;
+    worker = start(stop_from_handler, &worker, 1, 0);
+    crew_enqueue(&server, "q", "x", NULL);
+    expect_ended(worker, 0);
+    assert_int_equal(crew_stats(worker).completed, 1);
+    emq_worker_free(worker);
+}
+
+/* Jobs keep coming while workers come and go: none may be held by a worker that has ended. */
+
+static atomic_int is_producing;
+
+static void *produce(void *data) {
+    emq_client *producer = data;
+    for (int i = 0; atomic_load(&is_producing); i++) {
+        emq_id id = {{0}};
+        if (emq_enqueue(&id, producer, "q", "x", 1) != EMQ_OK) {
+            return data; /* an enqueue failed */
+        }
+        crew_nap(i % 3);
+    }
+    return NULL;
+}
+
+static void a_hand_over_in_the_moment_of_a_stop_goes_back(void **state) {
+    int verdict = 0;
+    void *failure = NULL;
+    pthread_t thread;
+    uint64_t completed = 0;
+    (void)state;
+    emq_client *producer = open_client(&client);
+    atomic_store(&is_producing, 1);
+    assert_int_equal(pthread_create(&thread, NULL, produce, producer), 0);
+    for (int i = 0; i < 40; i++) {
+        emq_worker *worker = start(crew_return, &verdict, 2, 0);
+        CREW_AWAIT(worker, completed, 3);
+        assert_int_equal(emq_worker_stop(worker, LONG_MS), EMQ_OK);
+        expect_ended(worker, 0);
+        completed += crew_stats(worker).completed;
+        emq_worker_free(worker);
+    }
+    atomic_store(&is_producing, 0);
+    assert_int_equal(pthread_join(thread, &failure), 0);
+    assert_null(failure);
+    emq_client_close(producer);
+    emq_counts counts = crew_counts(&server, "q");
+    assert_int_equal(counts.completed, completed);
+    print_message("%d completed, %d left leased\n", (int)completed, (int)counts.active);
+    assert_int_equal(counts.active, 0);
+}
+
+static void a_server_that_hangs_does_not_keep_it(void **state) {
+    crew_gate gate = {0};
+    (void)state;
+    crew_enqueue(&server, "q", "x", NULL);
+    emq_worker *worker = start(crew_wait_at_gate, &gate, 1, 3);
+    crew_await_int("it runs", &gate.arrived, 1);
+    wait_until("the claim waits", has_blocked_claim, NULL);
+    assert_int_equal(kill((pid_t)server.pid, SIGSTOP), 0);
+    assert_int_equal(emq_worker_stop(worker, 10), EMQ_OK);
+    expect_ended(worker, 1);
+    atomic_store(&gate.is_open, 1);
+    emq_worker_free(worker);
+    assert_int_equal(kill((pid_t)server.pid, SIGCONT), 0);
+    assert_int_equal(crew_counts(&server, "q").completed, 0);
+}
+
+/* Signals, in children, since they are the process's. */
+
+static int run_in_child(int signals, const char *socket_path) {
+    int status = -1;
+    (void)fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        static crew_gate gate;
+        emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
+        emq_worker *worker = NULL;
+        size_t left = 0;
+        options.unix_path = socket_path;
+        if (emq_worker_block_signals() != EMQ_OK ||
+            emq_worker_open(&worker, &options, NULL) != EMQ_OK ||
+            emq_worker_add(worker, "q", crew_wait_at_gate, &gate, NULL) != EMQ_OK ||
+            emq_worker_start(worker) != EMQ_OK) {
+            _exit(99);
+        }
+        while (atomic_load(&gate.arrived) == 0) {
+            crew_nap(1);
+        }
+        for (int i = 0; i < signals; i++) {
+            (void)kill(getpid(), i == 0 ? SIGTERM : SIGINT);
+        }
+        if (signals == 1) {
+            atomic_store(&gate.is_open, 1);
+        }
+        int result = emq_worker_run(&left, worker, LONG_MS);
+        _exit(result == EMQ_OK ? 10 + (int)left : 98);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void a_signal_drains_and_a_second_ends(void **state) {
+    (void)state;
+    crew_enqueue(&server, "q", "x", NULL);
+    assert_int_equal(run_in_child(1, server.socket), 10);
+    assert_int_equal(crew_counts(&server, "q").completed, 1);
+    crew_enqueue(&server, "q", "x", NULL);
+    assert_int_equal(run_in_child(2, server.socket), 11); /* its handler was left */
+    assert_int_equal(crew_counts(&server, "q").pending, 1);
+}
+
+static void a_run_ends_when_somebody_stops_it(void **state) {
+    emq_worker *worker = NULL;
+    size_t left = 9;
+    (void)state;
+    assert_int_equal(emq_worker_run(NULL, NULL, 0), EMQ_EINVAL);
+    worker = start(stop_from_handler, &worker, 1, 0);
+    crew_enqueue(&server, "q", "x", NULL);
+    assert_int_equal(emq_worker_run(&left, worker, LONG_MS), EMQ_OK);
+    assert_int_equal(left, 0);
+    emq_worker_free(worker);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(an_idle_worker_leaves_nothing_behind, clean),
+        cmocka_unit_test_setup(a_drain_waits_for_handlers, clean),
+        cmocka_unit_test_setup(at_the_deadline_jobs_go_back, clean),
+        cmocka_unit_test_setup(a_second_request_ends_it_at_once, clean),
+        cmocka_unit_test_setup(kept_tasks_are_waited_for_and_given_back, clean),
+        cmocka_unit_test_setup(a_handler_may_stop_its_worker, clean),
+        cmocka_unit_test_setup(a_hand_over_in_the_moment_of_a_stop_goes_back, clean),
+        cmocka_unit_test_setup(a_server_that_hangs_does_not_keep_it, clean),
+        cmocka_unit_test_setup(a_signal_drains_and_a_second_ends, clean),
+        cmocka_unit_test_setup(a_run_ends_when_somebody_stops_it, clean),
+    };
+    return RUN_SERVER_TESTS("worker_stop", tests, start_server, stop_server);
+}
