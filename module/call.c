@@ -18,6 +18,8 @@
 #define NO_PERMISSION "NOPERM No permissions to access a key"
 #define NO_CHANNEL "NOPERM No permissions to access a channel"
 #define NO_DATABASE "NOPERM No permissions to access database"
+/* The keys of members that are asked for in one line. */
+#define REACHED_TOGETHER 32
 #define KEY_UPDATE (VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE)
 
 int emq_refuse(emq_call *call, const char *text) {
@@ -139,6 +141,19 @@ static int check_batch_ids(emq_call *call) {
     return 1;
 }
 
+int emq_members_ascend(const emq_call *call) {
+    int first = 0;
+    int members = count_members(call, &first);
+    for (int i = 1; i < members; i++) {
+        int at = first + i * call->verb->repeated;
+        if (emq_slice_compare(emq_text(emq_value(call, at - call->verb->repeated)),
+                              emq_text(emq_value(call, at))) >= 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 int emq_check_batch_size(emq_call *call) {
     int first = 0;
     return count_members(call, &first) <= EMQ_BATCH_MAX ||
@@ -240,7 +255,7 @@ static int is_each_allowed(const emq_call *call, ValkeyModuleString **line,
  * than the call: who may run the verb with this first argument alone is asked in its shape. */
 static int is_allowed_with_declared(const emq_call *call, ValkeyModuleString *const *reached,
                                     int count) {
-    ValkeyModuleString *line[2 + EMQ_VERB_KEYS_MAX + EMQ_REACH_MAX];
+    ValkeyModuleString *line[2 + EMQ_VERB_KEYS_MAX + REACHED_TOGETHER];
     ValkeyModuleACLLogEntryReason reason;
     int declared = call->verb->key_count;
     line[0] = call->argv[0];
@@ -337,6 +352,12 @@ int emq_reach_channel(emq_call *call, ValkeyModuleString **out) {
     return emq_refuse(call, NO_CHANNEL);
 }
 
+static int may_write(const emq_call *call, ValkeyModuleString *const *reached, int count) {
+    return call->user != NULL &&
+           (emq_the_host.check_permissions != NULL ? is_allowed_with_declared(call, reached, count)
+                                                   : is_allowed(call, reached, count, KEY_UPDATE));
+}
+
 int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count) {
     ValkeyModuleString *written[EMQ_REACH_MAX];
     int written_count = 0;
@@ -348,14 +369,48 @@ int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count
             return 0;
         }
     }
-    if (written_count == 0) {
+    return written_count == 0 || may_write(call, written, written_count) ||
+           refuse_keys(call, written, written_count, KEY_UPDATE);
+}
+
+/* The keys of some members, asked for in one line. Where that is refused, each member is asked for
+ * alone: its keys must be covered with the declared ones, and not with those of another member. */
+static int reach_together(emq_call *call, emq_ref *out, const emq_key_kind *kinds, int each,
+                          ValkeyModuleString *const *ids, int members) {
+    ValkeyModuleString *names[REACHED_TOGETHER];
+    int count = members * each;
+    for (int i = 0; i < count; i++) {
+        const emq_reach_key key = {.kind = kinds[i % each], .id = ids[i / each]};
+        names[i] = build_key(call, &key);
+        out[i] = (emq_ref){names[i], key.kind};
+    }
+    if (may_write(call, names, count)) {
         return 1;
     }
-    int allowed =
-        call->user != NULL && (emq_the_host.check_permissions != NULL
-                                   ? is_allowed_with_declared(call, written, written_count)
-                                   : is_allowed(call, written, written_count, KEY_UPDATE));
-    return allowed || refuse_keys(call, written, written_count, KEY_UPDATE);
+    for (int i = 0; i < count; i += each) {
+        if (!may_write(call, names + i, each)) {
+            return refuse_keys(call, names + i, each, KEY_UPDATE);
+        }
+    }
+    return 1;
+}
+
+int emq_reach_members(emq_call *call, emq_ref *out, const emq_key_kind *kinds, int each) {
+    int first = 0;
+    int left = count_members(call, &first);
+    while (left > 0) {
+        ValkeyModuleString *ids[REACHED_TOGETHER];
+        int members = left < REACHED_TOGETHER / each ? left : REACHED_TOGETHER / each;
+        for (int i = 0; i < members; i++, first += call->verb->repeated) {
+            ids[i] = emq_value(call, first);
+        }
+        if (!reach_together(call, out, kinds, each, ids, members)) {
+            return 0;
+        }
+        out += members * each;
+        left -= members;
+    }
+    return 1;
 }
 
 /* Refuses with the text for a fence of another wire. */
