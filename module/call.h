@@ -20,6 +20,9 @@
 /* The most keys that one emq_reach takes. */
 #define EMQ_REACH_MAX 4
 
+/* The longest text of a refusal: a fence's value is cut at 128 bytes, a pattern is shorter. */
+#define EMQ_REFUSAL_MAX 256
+
 /* Notifications that are queued without allocating; sweeps queue more. */
 #define EMQ_EVENTS_INLINE 8
 
@@ -99,6 +102,9 @@ int emq_check_job_kind(emq_call *call, ValkeyModuleString *id);
 /* Tells whether each member's id is above the one in front of it, as minted ids are: then none
  * stands in the batch twice. */
 int emq_members_ascend(const emq_call *call);
+
+/* How many members the repeated values make, and the place of the first one's id. */
+int emq_count_members(const emq_call *call, int *first);
 
 /* A batch has 1 to EMQ_BATCH_MAX members; refuses a larger one. */
 int emq_check_batch_size(emq_call *call);
