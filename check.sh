@@ -15,7 +15,7 @@ Configurations:
   clang     clang: unit and client tests
   asan      address and undefined-behaviour sanitizers, client and module, in a server that is built
             with both: all tests
-  tsan      thread sanitizer: unit, client and fault tests
+  tsan      thread sanitizer: unit, client, fault and tool tests
   hiredis1  the client with hiredis 1.x, with TLS: client and install tests
 
   --quick       gcc alone, without formatting and static analysis
@@ -111,7 +111,7 @@ for name in "${chosen[@]}"; do
     tsan)
         configure_and_build tsan -DCMAKE_C_COMPILER=gcc -DEMQ_SANITIZE=thread \
             -DEMQ_BUILD_MODULE=OFF -DEMQ_TEST_MODULE="$build/gcc/module/emq.so" \
-            -DEMQ_TEST_PARTS="unit;client;fault"
+            -DEMQ_TEST_PARTS="unit;client;fault;tool"
         ;;
     hiredis1)
         pkgconfig=$("$root/tools/get-hiredis.sh")

@@ -8,8 +8,6 @@
 
 #define DEFAULT_REQUESTS 4096
 #define DEFAULT_BYTES ((size_t)64 * 1024 * 1024)
-#define DEFAULT_BACKOFF_MIN_MS 50
-#define DEFAULT_BACKOFF_MAX_MS 5000
 
 void emq_async_options_init(emq_async_options *options) {
     if (options != NULL) {
@@ -27,10 +25,7 @@ static int read_options(emq_async_options *out, const emq_async_options *options
     }
     out->max_requests = out->max_requests != 0 ? out->max_requests : DEFAULT_REQUESTS;
     out->max_bytes = out->max_bytes != 0 ? out->max_bytes : DEFAULT_BYTES;
-    out->backoff_min_ms = out->backoff_min_ms != 0 ? out->backoff_min_ms : DEFAULT_BACKOFF_MIN_MS;
-    out->backoff_max_ms = out->backoff_max_ms != 0 ? out->backoff_max_ms : DEFAULT_BACKOFF_MAX_MS;
-    return out->complete_once <= 1 && out->backoff_min_ms <= out->backoff_max_ms ? EMQ_OK
-                                                                                 : EMQ_EINVAL;
+    return out->complete_once <= 1 ? EMQ_OK : EMQ_EINVAL;
 }
 
 /* The callbacks. */
@@ -52,12 +47,6 @@ void emq_async_finish(emq_async *client, emq_request *request, int result, const
         client->done_first = request;
     }
     client->done_last = request;
-}
-
-void emq_async_note(emq_async *client, emq_async_state state, int reason) {
-    client->state = state;
-    client->reason = reason;
-    client->is_noted = 1;
 }
 
 static void unhold(emq_async *client, emq_request *request) {
@@ -91,37 +80,31 @@ static void call_back(emq_async *client) {
 }
 
 static int is_sending_due(const emq_async *client) {
-    return client->stage == EMQ_STAGE_OPEN && !client->is_closing && client->queue.first != NULL &&
-           !emq_link_is_busy(client->link);
+    const emq_session *session = &client->session;
+    return session->stage == EMQ_STAGE_OPEN && !session->is_closing && emq_async_has_next(client) &&
+           !emq_link_is_busy(session->link);
+}
+
+static void tell(emq_async *client) {
+    if (client->options.on_state != NULL) {
+        client->options.on_state(client, client->session.state, client->session.reason,
+                                 client->options.user);
+    }
 }
 
 /* What a callback brings about is settled in the same go. */
-void emq_async_settle(emq_async *client) {
-    client->is_settling = 1;
-    while (client->is_noted || client->done_first != NULL || is_sending_due(client)) {
-        if (client->is_noted) {
-            client->is_noted = 0;
-            if (client->options.on_state != NULL && !client->is_closing) {
-                client->options.on_state(client, client->state, client->reason,
-                                         client->options.user);
-            }
-        } else if (client->done_first != NULL) {
-            call_back(client);
-        } else {
-            emq_link_flush(client->link);
-        }
+static int work(emq_session *session) {
+    emq_async *client = session->owner;
+    if (emq_session_take_note(session)) {
+        tell(client);
+    } else if (client->done_first != NULL) {
+        call_back(client);
+    } else if (is_sending_due(client)) {
+        emq_link_flush(session->link);
+    } else {
+        return 0;
     }
-    client->is_settling = 0;
-}
-
-static void on_kick(uv_timer_t *timer) {
-    emq_async_settle(timer->data);
-}
-
-void emq_async_kick(emq_async *client) {
-    if (!client->is_settling && !client->is_closing) {
-        (void)uv_timer_start(&client->kick, on_kick, 0, 0);
-    }
+    return 1;
 }
 
 /* The deadlines. */
@@ -139,7 +122,7 @@ static void watch(emq_async *client, emq_deadline deadline) {
     }
     client->is_watched = 1;
     client->watched = deadline;
-    uv_update_time(client->loop);
+    uv_update_time(client->session.loop);
     (void)uv_timer_start(&client->watch, on_watch, (uint64_t)emq_deadline_left_ms(deadline), 0);
 }
 
@@ -148,17 +131,13 @@ static void finish_late(emq_async *client, emq_request *request, int was_sent) {
         emq_async_release(client, request);
         return;
     }
-    client->counters[EMQ_ASYNC_TIMEOUTS]++;
+    client->timeouts++;
     if (was_sent) {
         emq_async_finish(client, request, EMQ_ETIMEOUT, NULL);
     } else {
         emq_text_fail(&request->error, EMQ_ECONNTIMEOUT, "not sent by its deadline");
         emq_async_finish(client, request, EMQ_ECONNTIMEOUT, NULL);
     }
-}
-
-static int was_sent_whole(const emq_request *request, uint64_t sent) {
-    return request->given == request->length && request->end_at <= sent;
 }
 
 /* Ends the late ones of a list, watches for the others, and tells whether any was late. */
@@ -175,7 +154,7 @@ static int sweep(emq_async *client, emq_request_list *list, uint64_t sent) {
         is_late = 1;
         emq_request_list_remove(list, request);
         request->place = EMQ_PLACE_NOWHERE;
-        finish_late(client, request, was_sent_whole(request, sent));
+        finish_late(client, request, emq_async_was_sent(request, sent));
     }
     return is_late;
 }
@@ -184,49 +163,24 @@ static int sweep(emq_async *client, emq_request_list *list, uint64_t sent) {
  * held up, the answers may have come in time: timers run before the socket is looked at. */
 static void on_watch(uv_timer_t *timer) {
     emq_async *client = timer->data;
+    if (emq_session_is_anothers(&client->session)) {
+        return;
+    }
     client->is_watched = 0;
     if (client->flight.first != NULL) {
-        emq_link_catch_up(client->link);
+        emq_link_catch_up(client->session.link);
     }
-    uint64_t sent = client->link != NULL ? emq_link_sent(client->link) : 0;
+    uint64_t sent = client->session.link != NULL ? emq_link_sent(client->session.link) : 0;
     (void)sweep(client, &client->queue, 0);
     if (sweep(client, &client->flight, sent)) {
-        emq_text_fail(&client->error, EMQ_ETIMEOUT, "a request was not answered by its deadline");
-        emq_async_lose(client, EMQ_ETIMEOUT);
+        emq_text_fail(&client->session.error, EMQ_ETIMEOUT,
+                      "a request was not answered by its deadline");
+        emq_session_lose(&client->session, EMQ_ETIMEOUT);
     }
-    emq_async_settle(client);
+    emq_session_settle(&client->session);
 }
 
-/* Losses. */
-
-static int may_repeat(const emq_async *client, const emq_request *request) {
-    return request->may_repeat && !request->is_repeated && !client->options.complete_once;
-}
-
-void emq_async_take_back(emq_async *client, uint64_t sent) {
-    emq_request_list lost = {NULL, NULL};
-    emq_request *request = NULL;
-    while ((request = client->flight.last) != NULL) {
-        int was_sent = was_sent_whole(request, sent);
-        emq_request_list_remove(&client->flight, request);
-        request->place = EMQ_PLACE_NOWHERE;
-        request->given = 0;
-        if (request->is_done) {
-            emq_async_release(client, request);
-        } else if (!was_sent || may_repeat(client, request)) {
-            request->is_repeated = request->is_repeated || was_sent;
-            request->place = EMQ_PLACE_QUEUE;
-            emq_request_list_add_first(&client->queue, request);
-        } else {
-            emq_request_list_add_first(&lost, request);
-        }
-    }
-    while ((request = lost.first) != NULL) {
-        emq_request_list_remove(&lost, request);
-        emq_async_finish(client, request, EMQ_ECONNLOST, NULL);
-    }
-}
-
+/* Ends all of a list. */
 static void fail_list(emq_async *client, emq_request_list *list, int result, const emq_text *text) {
     emq_request *request = NULL;
     while ((request = list->first) != NULL) {
@@ -240,8 +194,14 @@ static void fail_list(emq_async *client, emq_request_list *list, int result, con
     }
 }
 
-void emq_async_fail_queue(emq_async *client, int result, const emq_text *text) {
-    fail_list(client, &client->queue, result, text);
+static int lose(emq_session *session, int result, uint64_t sent) {
+    emq_async_take_back(session->owner, sent);
+    return result;
+}
+
+static void refuse(emq_session *session, int reason) {
+    emq_async *client = session->owner;
+    fail_list(client, &client->queue, reason, &session->error);
 }
 
 /* Submitting. */
@@ -263,7 +223,7 @@ static int reserve(emq_async *client, size_t bytes) {
 
 /* What both ways in have to look at. */
 static int prepare(emq_async *client, emq_request *request, emq_request_fn callback, void *user) {
-    const emq_client_options *options = &client->settings.options;
+    const emq_client_options *options = &client->session.settings.options;
     if (request->payload_size > options->max_payload) {
         return EMQ_ETOOBIG;
     }
@@ -282,10 +242,10 @@ static int prepare(emq_async *client, emq_request *request, emq_request_fn callb
 }
 
 static void queue_request(emq_async *client, emq_request *request) {
-    client->counters[EMQ_ASYNC_REQUESTS]++;
-    if (client->state == EMQ_ASYNC_REFUSED) {
+    client->requests++;
+    if (client->session.state == EMQ_ASYNC_REFUSED) {
         request->place = EMQ_PLACE_NOWHERE;
-        emq_async_finish(client, request, client->reason, &client->error);
+        emq_async_finish(client, request, client->session.reason, &client->session.error);
         return;
     }
     request->place = EMQ_PLACE_QUEUE;
@@ -297,13 +257,16 @@ int emq_async_submit(emq_async *client, emq_request *request, emq_request_fn cal
     if (client == NULL || request == NULL || callback == NULL || request->place != EMQ_PLACE_OWN) {
         return EMQ_EINVAL;
     }
-    if (client->is_closing || client->state == EMQ_ASYNC_REFUSED) {
+    if (emq_session_is_anothers(&client->session)) {
+        return EMQ_EFORKED;
+    }
+    if (client->session.is_closing || client->session.state == EMQ_ASYNC_REFUSED) {
         return EMQ_ECLOSED;
     }
     int result = prepare(client, request, callback, user);
     if (result == EMQ_OK) {
         queue_request(client, request);
-        emq_async_kick(client);
+        emq_session_kick(&client->session);
     }
     return result;
 }
@@ -312,6 +275,9 @@ int emq_async_submit_threadsafe(emq_async *client, emq_request *request, emq_req
                                 void *user) {
     if (client == NULL || request == NULL || callback == NULL || request->place != EMQ_PLACE_OWN) {
         return EMQ_EINVAL;
+    }
+    if (emq_session_is_anothers(&client->session)) {
+        return EMQ_EFORKED; /* and the mutex may be held by a thread that is not there */
     }
     uv_mutex_lock(&client->mutex);
     int result = client->is_shut ? EMQ_ECLOSED : prepare(client, request, callback, user);
@@ -324,24 +290,39 @@ int emq_async_submit_threadsafe(emq_async *client, emq_request *request, emq_req
     return result;
 }
 
-static emq_request_list empty_box(emq_async *client, int shut) {
+/* In a forked child the mutex may be held by a thread that is not there: then the box is, too. */
+static int lock_box(emq_async *client) {
+    if (emq_session_is_anothers(&client->session)) {
+        client->is_mutex_lost = uv_mutex_trylock(&client->mutex) != 0;
+        return !client->is_mutex_lost;
+    }
     uv_mutex_lock(&client->mutex);
-    emq_request_list box = client->box;
-    client->box = (emq_request_list){NULL, NULL};
-    client->is_shut = client->is_shut || shut;
-    uv_mutex_unlock(&client->mutex);
+    return 1;
+}
+
+static emq_request_list empty_box(emq_async *client, int shut) {
+    emq_request_list box = {NULL, NULL};
+    if (lock_box(client)) {
+        box = client->box;
+        client->box = (emq_request_list){NULL, NULL};
+        client->is_shut = client->is_shut || shut;
+        uv_mutex_unlock(&client->mutex);
+    }
     return box;
 }
 
 static void on_mail(uv_async_t *mail) {
     emq_async *client = mail->data;
+    if (emq_session_is_anothers(&client->session)) {
+        return;
+    }
     emq_request_list box = empty_box(client, 0);
     emq_request *request = NULL;
     while ((request = box.first) != NULL) {
         emq_request_list_remove(&box, request);
         queue_request(client, request);
     }
-    emq_async_settle(client);
+    emq_session_settle(&client->session);
 }
 
 int emq_request_cancel(emq_request *request) {
@@ -352,37 +333,57 @@ int emq_request_cancel(emq_request *request) {
         return EMQ_OK;
     }
     emq_async *client = request->client;
+    if (emq_session_is_anothers(&client->session)) {
+        return EMQ_EFORKED;
+    }
     if (request->place == EMQ_PLACE_QUEUE) {
         emq_request_list_remove(&client->queue, request);
         request->place = EMQ_PLACE_NOWHERE;
     }
     emq_async_finish(client, request, EMQ_ECANCELED, NULL);
-    emq_async_kick(client);
+    emq_session_kick(&client->session);
     return EMQ_OK;
 }
 
 /* Opening and closing. */
 
-static int start(emq_async *client) {
-    if (client->settings.options.sentinels != NULL) {
-        return EMQ_EINVAL; /* and not somewhere else */
+static void end(emq_session *session) {
+    emq_async *client = session->owner;
+    if (client->on_close != NULL) {
+        client->on_close(client->close_user);
     }
+    if (!client->is_mutex_lost) {
+        uv_mutex_destroy(&client->mutex);
+    }
+    emq_session_clear(session);
+    emq_free(client);
+}
+
+static const emq_session_hooks hooks = {
+    .take_reply = emq_async_take_reply,
+    .is_quiet = emq_async_is_quiet,
+    .fill = emq_async_fill,
+    .has_more = emq_async_has_more,
+    .lose = lose,
+    .refuse = refuse,
+    .work = work,
+    .end = end,
+};
+
+static int start(emq_async *client) {
+    emq_session *session = &client->session;
     if (uv_mutex_init(&client->mutex) != 0) {
         return EMQ_ESYSTEM;
     }
-    if (uv_async_init(client->loop, &client->mail, on_mail) != 0) {
+    if (uv_async_init(session->loop, &client->mail, on_mail) != 0) {
         uv_mutex_destroy(&client->mutex);
         return EMQ_ESYSTEM;
     }
-    (void)uv_timer_init(client->loop, &client->kick); /* never fails */
-    (void)uv_timer_init(client->loop, &client->watch);
-    (void)uv_timer_init(client->loop, &client->step);
-    client->handles = 4;
+    (void)uv_timer_init(session->loop, &client->watch); /* never fails */
+    session->handles = 2;
     client->mail.data = client;
-    client->kick.data = client;
     client->watch.data = client;
-    client->step.data = client;
-    emq_async_connect_in(client, 0);
+    emq_session_start(session);
     return EMQ_OK;
 }
 
@@ -399,20 +400,23 @@ int emq_async_open(emq_async **out, struct uv_loop_s *loop, const emq_client_opt
     if (client == NULL) {
         return EMQ_ENOMEM;
     }
-    client->loop = loop;
-    client->state = EMQ_ASYNC_CONNECTING;
+    client->session.hooks = &hooks;
+    client->session.owner = client;
+    client->session.loop = loop;
     atomic_init(&client->held, 0);
     atomic_init(&client->held_bytes, 0);
     atomic_init(&client->overloads, 0);
     int result = read_options(&client->options, async_options);
     if (result == EMQ_OK) {
-        result = emq_settings_init(&client->settings, options);
+        client->session.backoff_min_ms = client->options.backoff_min_ms;
+        client->session.backoff_max_ms = client->options.backoff_max_ms;
+        result = emq_session_init(&client->session, options);
     }
     if (result == EMQ_OK) {
         result = start(client);
     }
     if (result != EMQ_OK) {
-        emq_settings_clear(&client->settings);
+        emq_session_clear(&client->session);
         emq_free(client);
         return result;
     }
@@ -420,44 +424,35 @@ int emq_async_open(emq_async **out, struct uv_loop_s *loop, const emq_client_opt
     return EMQ_OK;
 }
 
-void emq_async_handle_closed(emq_async *client) {
-    client->handles--;
-    if (client->handles > 0 || !client->is_closing) {
-        return;
+/* Those that have their result, too: it is the parent's. */
+static void disown_results(emq_async *client) {
+    for (emq_request *request = client->done_first; request != NULL; request = request->next_done) {
+        request->result = EMQ_EFORKED;
+        emq_text_fail_plain(&request->error, EMQ_EFORKED);
     }
-    emq_async_settle(client);
-    if (client->on_close != NULL) {
-        client->on_close(client->close_user);
-    }
-    uv_mutex_destroy(&client->mutex);
-    emq_settings_clear(&client->settings);
-    emq_free(client);
-}
-
-static void on_handle_closed(uv_handle_t *handle) {
-    emq_async_handle_closed(handle->data);
 }
 
 int emq_async_close(emq_async *client, emq_async_close_fn callback, void *user) {
     if (client == NULL) {
         return EMQ_EINVAL;
     }
-    if (client->is_closing) {
+    if (client->session.is_closing) {
         return EMQ_ECLOSED;
     }
-    client->is_closing = 1;
     client->on_close = callback;
     client->close_user = user;
-    emq_async_drop(client);
+    emq_session_close(&client->session);
+    int result = EMQ_ECLOSED;
+    if (emq_session_is_anothers(&client->session)) {
+        result = EMQ_EFORKED;
+        disown_results(client);
+    }
     emq_request_list box = empty_box(client, 1);
-    fail_list(client, &client->flight, EMQ_ECLOSED, NULL);
-    fail_list(client, &client->queue, EMQ_ECLOSED, NULL);
-    fail_list(client, &box, EMQ_ECLOSED, NULL);
-    client->state = EMQ_ASYNC_CLOSED;
-    uv_close((uv_handle_t *)&client->mail, on_handle_closed);
-    uv_close((uv_handle_t *)&client->kick, on_handle_closed);
-    uv_close((uv_handle_t *)&client->watch, on_handle_closed);
-    uv_close((uv_handle_t *)&client->step, on_handle_closed);
+    fail_list(client, &client->flight, result, NULL);
+    fail_list(client, &client->queue, result, NULL);
+    fail_list(client, &box, result, NULL);
+    emq_session_close_handle(&client->session, (uv_handle_t *)&client->mail);
+    emq_session_close_handle(&client->session, (uv_handle_t *)&client->watch);
     return EMQ_OK;
 }
 
@@ -465,31 +460,45 @@ int emq_async_reconnect(emq_async *client) {
     if (client == NULL) {
         return EMQ_EINVAL;
     }
-    if (client->is_closing) {
+    if (emq_session_is_anothers(&client->session)) {
+        return EMQ_EFORKED;
+    }
+    if (client->session.is_closing) {
         return EMQ_ECLOSED;
     }
-    uint64_t sent = client->link != NULL ? emq_link_sent(client->link) : 0;
-    emq_async_drop(client);
-    emq_async_take_back(client, sent);
-    client->state = EMQ_ASYNC_CONNECTING; /* no longer refused: submits are taken */
-    client->failures = 0;
-    emq_async_connect_in(client, 0);
-    emq_async_kick(client);
+    emq_session_reconnect(&client->session);
     return EMQ_OK;
 }
 
 emq_async_state emq_async_get_state(const emq_async *client) {
-    return client == NULL ? EMQ_ASYNC_CLOSED : client->state;
+    return client == NULL ? EMQ_ASYNC_CLOSED : emq_session_get_state(&client->session);
 }
 
 const char *emq_async_get_error(const emq_async *client) {
-    return client == NULL ? "" : client->error.bytes;
+    return client == NULL ? "" : emq_session_get_error(&client->session);
 }
 
 uint64_t emq_async_get_counter(const emq_async *client, emq_async_counter counter) {
-    if (client == NULL || counter > EMQ_ASYNC_TIMEOUTS) {
+    if (client == NULL) {
         return 0;
     }
-    return counter == EMQ_ASYNC_OVERLOADS ? atomic_load(&client->overloads)
-                                          : client->counters[counter];
+    const emq_session *session = &client->session;
+    switch (counter) {
+    case EMQ_ASYNC_CONNECTS:
+        return session->connects;
+    case EMQ_ASYNC_RECONNECTS:
+        return session->connects > 0 ? session->connects - 1 : 0;
+    case EMQ_ASYNC_REQUESTS:
+        return client->requests;
+    case EMQ_ASYNC_BYTES_IN:
+        return session->bytes_in;
+    case EMQ_ASYNC_BYTES_OUT:
+        return session->bytes_out;
+    case EMQ_ASYNC_OVERLOADS:
+        return atomic_load(&client->overloads);
+    case EMQ_ASYNC_TIMEOUTS:
+        return client->timeouts;
+    default:
+        return 0;
+    }
 }

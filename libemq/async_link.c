@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One connection of the asynchronous client: a non-blocking hiredis context under uv_poll. */
+/* One connection on a loop: a non-blocking hiredis context under uv_poll. */
 #include <emq/error.h>
 #include <errno.h>
 #include <hiredis/sds.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "async.h"
+#include "async_session.h"
 #include "decode.h"
 #include "memory.h"
 #include "result.h"
@@ -19,7 +19,6 @@
 #define TLS_SLICE ((size_t)16 * 1024) /* one record: a write takes no more than that */
 #define SLICES_AT_ONCE 16             /* then the loop's other handles have their turn */
 #define READS_AT_ONCE 256
-#define MINTS_MAX 8 /* how often a fresh id is minted before the peer is not believed */
 
 static void on_events(uv_poll_t *poll, int status, int events);
 
@@ -34,22 +33,22 @@ static int watch(emq_link *link, int events) {
     return 1;
 }
 
-int emq_link_open(emq_async *client, int fd) {
+int emq_link_open(emq_session *session, int fd) {
     emq_link *link = emq_calloc(1, sizeof(*link));
     if (link == NULL) {
         (void)close(fd);
         return EMQ_ENOMEM;
     }
-    if (uv_poll_init(client->loop, &link->poll, fd) != 0) {
+    if (uv_poll_init(session->loop, &link->poll, fd) != 0) {
         (void)close(fd);
         emq_free(link);
         return EMQ_ESYSTEM;
     }
-    link->client = client;
+    link->session = session;
     link->fd = fd;
     link->poll.data = link;
-    client->handles++;
-    client->link = link;
+    session->handles++;
+    session->link = link;
     return watch(link, UV_WRITABLE) ? EMQ_OK : EMQ_ESYSTEM;
 }
 
@@ -68,100 +67,110 @@ int emq_link_adopt(emq_link *link) {
 }
 
 int emq_link_start_tls(emq_link *link) {
-    emq_async *client = link->client;
-    return emq_tls_begin(&link->ssl, link->context, &client->settings.options, &client->error);
+    emq_session *session = link->session;
+    return emq_tls_begin(&link->ssl, link->context, session->aim, &session->error);
 }
 
 int emq_link_shake(emq_link *link, int *is_done) {
     short wanted = 0;
-    int result = emq_tls_step(link->ssl, &wanted, &link->client->error);
+    int result = emq_tls_step(link->ssl, &wanted, &link->session->error);
     *is_done = result == EMQ_OK && wanted == 0;
     if (result == EMQ_OK && !watch(link, wanted == POLLOUT ? UV_WRITABLE : UV_READABLE)) {
-        result = emq_text_fail_plain(&link->client->error, EMQ_ESYSTEM);
+        result = emq_text_fail_plain(&link->session->error, EMQ_ESYSTEM);
     }
     return result;
 }
 
 static void on_closed(uv_handle_t *handle) {
     emq_link *link = handle->data;
-    emq_async *client = link->client;
+    emq_session *session = link->session;
     if (link->context != NULL) {
         redisFree(link->context);
-    } else {
+    } else if (link->fd >= 0) {
         (void)close(link->fd);
     }
     emq_free(link);
-    emq_async_handle_closed(client);
+    emq_session_handle_closed(session);
+}
+
+/* Until uv_loop_fork is called, a child's loop waits on the very epoll instance that the parent's
+ * does, and libuv would take the socket out of it. It can't when the child's descriptor is gone. */
+static void leave_to_parent(emq_link *link) {
+    (void)close(link->fd);
+    link->fd = -1;
+    if (link->context != NULL) {
+        link->context->fd = -1;
+    }
 }
 
 /* The context stays until the loop comes round: its replies may be being read. */
 void emq_link_drop(emq_link *link) {
     link->is_dropped = 1;
+    if (emq_session_is_anothers(link->session)) {
+        leave_to_parent(link);
+    }
     uv_close((uv_handle_t *)&link->poll, on_closed);
 }
 
+/* Without memory hiredis loses its buffer when it has written all of it. */
+size_t emq_link_get_left(const emq_link *link) {
+    return link->context->obuf == NULL ? 0 : sdslen(link->context->obuf);
+}
+
 uint64_t emq_link_sent(const emq_link *link) {
-    return link->context == NULL ? 0 : link->given - sdslen(link->context->obuf);
+    return link->context == NULL ? 0 : link->given - emq_link_get_left(link);
 }
 
 static void lose_plain(emq_link *link, int result) {
-    emq_async_lose(link->client, emq_text_fail_plain(&link->client->error, result));
+    emq_session_lose(link->session, emq_text_fail_plain(&link->session->error, result));
 }
 
 /* With TLS 1.3 a server refuses a client behind the handshake. */
 static void lose_lost(emq_link *link) {
-    emq_async *client = link->client;
-    const char *alert =
-        link->ssl != NULL && client->stage != EMQ_STAGE_OPEN ? emq_tls_get_alert(link->ssl) : NULL;
+    emq_session *session = link->session;
+    int is_refusal_possible = link->ssl != NULL && session->stage != EMQ_STAGE_OPEN;
+    const char *alert = is_refusal_possible ? emq_tls_get_alert(link->ssl) : NULL;
     int result = alert != NULL
-                     ? emq_text_fail(&client->error, EMQ_ETLS, EMQ_TLS_REFUSAL_TEXT, alert)
-                     : emq_text_fail(&client->error, EMQ_ECONNLOST, "the connection was lost: %s",
+                     ? emq_text_fail(&session->error, EMQ_ETLS, EMQ_TLS_REFUSAL_TEXT, alert)
+                     : emq_text_fail(&session->error, EMQ_ECONNLOST, "the connection was lost: %s",
                                      link->context->errstr);
-    emq_async_lose(client, result);
+    emq_session_lose(session, result);
 }
 
 /* The failure that a failed hiredis call stands for. */
 static void lose_context(emq_link *link) {
-    emq_async *client = link->client;
+    emq_session *session = link->session;
     const redisContext *context = link->context;
-    const emq_ask *ask = &client->ask;
+    const emq_ask *ask = &session->ask;
     if (context->err == REDIS_ERR_PROTOCOL) {
-        emq_async_lose(client, emq_text_fail(&client->error, EMQ_EPROTOCOL, "%s", context->errstr));
+        emq_session_lose(session,
+                         emq_text_fail(&session->error, EMQ_EPROTOCOL, "%s", context->errstr));
     } else if (context->err == REDIS_ERR_OOM && emq_limits_exceeded(context->reader)) {
-        emq_async_lose(client,
-                       emq_text_fail(&client->error, EMQ_EPROTOCOL,
-                                     "the peer announced more than %d elements, or too deep ones",
-                                     EMQ_ELEMENTS_MAX));
+        emq_session_lose(session,
+                         emq_text_fail(&session->error, EMQ_EPROTOCOL,
+                                       "the peer announced more than %d elements, or too deep ones",
+                                       EMQ_ELEMENTS_MAX));
     } else if (context->err == REDIS_ERR_OOM) {
         lose_plain(link, EMQ_ENOMEM);
-    } else if (client->stage == EMQ_STAGE_ASKING && link->replies == 1 &&
-               client->asked == ask->first + 1 &&
+    } else if (session->stage == EMQ_STAGE_ASKING && link->replies == 1 &&
+               session->asked == ask->first + 1 &&
                ask->replies[ask->first]->type == REDIS_REPLY_ERROR) {
         /* a server that turns a connection away says why and closes it */
         const redisReply *farewell = ask->replies[ask->first];
-        emq_async_lose(client,
-                       emq_text_fail_bytes(&client->error,
-                                           emq_result_of_error(farewell->str, farewell->len),
-                                           farewell->str, farewell->len));
+        emq_session_lose(session,
+                         emq_text_fail_bytes(&session->error,
+                                             emq_result_of_error(farewell->str, farewell->len),
+                                             farewell->str, farewell->len));
     } else {
         lose_lost(link);
     }
 }
 
-static void lose_to_nonsense(emq_link *link, const char *text) {
-    emq_async_lose(link->client, emq_text_fail(&link->client->error, EMQ_EPROTOCOL, "%s", text));
-}
-
-static int was_sent_whole(const emq_link *link, const emq_request *request) {
-    return request->given == request->length && request->end_at <= emq_link_sent(link);
-}
-
 static int is_work_left(const emq_link *link) {
-    const emq_async *client = link->client;
-    const emq_request *last = client->flight.last;
-    return sdslen(link->context->obuf) > 0 ||
-           (client->stage == EMQ_STAGE_OPEN &&
-            (client->queue.first != NULL || (last != NULL && last->given < last->length)));
+    const emq_session *session = link->session;
+    return emq_link_get_left(link) > 0 ||
+           (session->stage == EMQ_STAGE_OPEN && session->hooks->has_more != NULL &&
+            session->hooks->has_more(session));
 }
 
 /* Watching for what a write does not wait for would have the loop spin. */
@@ -175,82 +184,43 @@ static void watch_for_more(emq_link *link) {
 
 /* Reading. */
 
-/* An id that was minted for this request is somebody else's: the job must not be taken for ours. */
-static int is_id_taken(const emq_request *request, int result) {
-    return result == EMQ_DUPLICATE && request->mints > 0;
+static int is_full(const emq_session *session) {
+    return session->hooks->is_full != NULL && session->hooks->is_full(session);
 }
 
-/* Sends it again under another id; returns 0 when it got a result instead. */
-static int try_another_id(emq_async *client, emq_request *request, int *result) {
-    if (request->mints >= MINTS_MAX) {
-        *result =
-            emq_text_fail(&request->error, EMQ_EPROTOCOL,
-                          "the server said of %d ids minted just now that they exist", MINTS_MAX);
-        return 0;
-    }
-    int minted = emq_request_mint_again(request);
-    if (minted != EMQ_OK) {
-        *result = minted;
-        return 0;
-    }
-    request->place = EMQ_PLACE_QUEUE;
-    emq_request_list_add(&client->queue, request);
-    return 1;
-}
-
-/* Gives the reply to the first request in flight. */
-static void take_reply(emq_link *link, redisReply *reply) {
-    emq_async *client = link->client;
-    emq_request *request = client->flight.first;
-    if (request == NULL) {
-        freeReplyObject(reply);
-        lose_to_nonsense(link, "the peer sent bytes that nothing asked for");
-        return;
-    }
-    int was_sent = was_sent_whole(link, request);
-    int is_early = !was_sent && reply->type != REDIS_REPLY_ERROR;
-    client->failures = 0; /* a request made the round trip */
-    emq_request_list_remove(&client->flight, request);
-    request->place = EMQ_PLACE_NOWHERE;
-    if (request->is_done) { /* canceled: its answer is dropped */
-        emq_async_release(client, request);
-    } else {
-        int result = is_early ? emq_text_fail(&request->error, EMQ_EPROTOCOL,
-                                              "the peer answered before it was asked")
-                              : emq_request_decode(request, &reply);
-        if (!is_id_taken(request, result) || !try_another_id(client, request, &result)) {
-            emq_async_finish(client, request, result, NULL);
-        }
-        is_early = is_early || result == EMQ_EPROTOCOL;
-    }
-    freeReplyObject(reply);
-    /* behind a broken answer nothing can be trusted, nor behind a request that was refused half */
-    if (is_early) {
-        lose_to_nonsense(link, "the peer's answer is not one that the wire allows");
-    } else if (!was_sent) {
-        emq_async_lose(client,
-                       emq_text_fail(&client->error, EMQ_ECONNLOST,
-                                     "the server refused a request before it was sent whole"));
+static void check_unread(emq_link *link) {
+    const redisReader *reader = link->context->reader;
+    size_t most = link->session->hooks->unread_max;
+    if (most != 0 && reader->len - reader->pos > most) {
+        emq_session_lose(link->session,
+                         emq_text_fail(&link->session->error, EMQ_EPROTOCOL,
+                                       "the peer pushed more than %zu bytes at once", most));
     }
 }
 
 static void take_replies(emq_link *link) {
-    while (!link->is_dropped) {
+    emq_session *session = link->session;
+    while (!link->is_dropped && !is_full(session)) {
         void *reply = NULL;
         if (redisGetReplyFromReader(link->context, &reply) != REDIS_OK) {
             lose_context(link);
             return;
         }
         if (reply == NULL) {
+            check_unread(link);
             return;
         }
         link->replies++;
-        if (link->client->stage == EMQ_STAGE_OPEN) {
-            take_reply(link, reply);
+        if (session->stage == EMQ_STAGE_OPEN) {
+            session->hooks->take_reply(session, reply);
         } else {
-            (void)emq_async_take_step_reply(link->client, reply);
+            emq_session_take_step_reply(session, reply);
         }
     }
+}
+
+void emq_link_take_more(emq_link *link) {
+    take_replies(link);
 }
 
 /* Reads what is there, once; returns how much that was, or -1 when the connection has ended. */
@@ -264,7 +234,7 @@ static long long read_some(emq_link *link) {
         link->read_waits = emq_tls_get_wanted(link->ssl);
     }
     size_t got = link->context->reader->len - before;
-    link->client->counters[EMQ_ASYNC_BYTES_IN] += got;
+    link->session->bytes_in += got;
     return failed ? -1 : (long long)got;
 }
 
@@ -279,7 +249,8 @@ static void receive(emq_link *link) {
 
 void emq_link_catch_up(emq_link *link) {
     long long got = 1;
-    for (int i = 0; i < READS_AT_ONCE && got > 0 && !link->is_dropped; i++) {
+    for (int i = 0; i < READS_AT_ONCE && got > 0 && !link->is_dropped && !is_full(link->session);
+         i++) {
         got = read_some(link);
         if (got > 0) {
             take_replies(link);
@@ -292,16 +263,20 @@ void emq_link_catch_up(emq_link *link) {
     }
 }
 
-/* What the peer still said before the connection ended counts. */
+static void lose_silently(emq_link *link) {
+    emq_session_lose(link->session, emq_text_fail(&link->session->error, EMQ_ECONNLOST,
+                                                  "the connection was lost"));
+}
+
+/* What the peer still said before the connection ended counts, as far as the owner takes it. */
 static void receive_the_rest(emq_link *link) {
     link->context->err = 0; /* of a write; nothing is sent any more */
     while (!link->is_dropped) {
-        long long got = read_some(link);
+        long long got = is_full(link->session) ? 0 : read_some(link);
         if (got < 0) {
             lose_context(link);
         } else if (got == 0) {
-            emq_async_lose(link->client, emq_text_fail(&link->client->error, EMQ_ECONNLOST,
-                                                       "the connection was lost"));
+            lose_silently(link);
         } else {
             take_replies(link);
         }
@@ -310,6 +285,14 @@ static void receive_the_rest(emq_link *link) {
 
 /* Writing. */
 
+int emq_link_give(emq_link *link, const char *bytes, size_t n) {
+    if (redisAppendFormattedCommand(link->context, bytes, n) != REDIS_OK) {
+        return EMQ_ENOMEM;
+    }
+    link->given += n;
+    return EMQ_OK;
+}
+
 int emq_link_add(emq_link *link, const emq_line *line) {
     char *command = NULL;
     /* an int in hiredis 0.14 */
@@ -317,54 +300,26 @@ int emq_link_add(emq_link *link, const emq_line *line) {
     if (length < 0) {
         return EMQ_ENOMEM;
     }
-    int added = redisAppendFormattedCommand(link->context, command, (size_t)length) == REDIS_OK;
+    int result = emq_link_give(link, command, (size_t)length);
     redisFreeSdsCommand(command);
-    link->given += added ? (uint64_t)length : 0;
-    return added ? EMQ_OK : EMQ_ENOMEM;
+    return result;
 }
 
-/* The request of which bytes have to be given next, or NULL. */
-static emq_request *next_to_give(emq_async *client) {
-    emq_request *last = client->flight.last;
-    if (last != NULL && last->given < last->length) {
-        return last;
-    }
-    emq_request *request = client->queue.first;
-    if (request != NULL) {
-        emq_request_list_remove(&client->queue, request);
-        request->place = EMQ_PLACE_FLIGHT;
-        emq_request_list_add(&client->flight, request);
-    }
-    return request;
-}
-
-/* Gives hiredis the next bytes to write, a slice at most. */
+/* Has the owner give the next bytes to write, a slice at most. */
 static int fill(emq_link *link) {
-    emq_async *client = link->client;
-    emq_request *request = NULL;
-    const size_t slice = link->ssl != NULL ? TLS_SLICE : SLICE;
-    size_t had = 0;
-    while (client->stage == EMQ_STAGE_OPEN && (had = sdslen(link->context->obuf)) < slice &&
-           (request = next_to_give(client)) != NULL) {
-        size_t left = request->length - request->given;
-        size_t n = left < slice - had ? left : slice - had;
-        if (redisAppendFormattedCommand(link->context, request->command + request->given, n) !=
-            REDIS_OK) {
-            return EMQ_ENOMEM;
-        }
-        request->given += n;
-        link->given += n;
-        request->end_at = link->given;
-    }
-    return EMQ_OK;
+    emq_session *session = link->session;
+    return session->stage == EMQ_STAGE_OPEN && session->hooks->fill != NULL
+               ? session->hooks->fill(session, link->ssl != NULL ? TLS_SLICE : SLICE)
+               : EMQ_OK;
 }
 
 /* Before the first request on a quiet connection is sent there is nothing to read: an end that is
  * known now has done nothing. */
 static int has_ended_quietly(emq_link *link) {
     struct pollfd waited = {link->fd, POLLIN, 0};
-    if (link->client->stage != EMQ_STAGE_OPEN || link->client->flight.first != NULL ||
-        link->is_just_read || poll(&waited, 1, 0) <= 0) {
+    const emq_session *session = link->session;
+    if (session->stage != EMQ_STAGE_OPEN || session->hooks->is_quiet == NULL ||
+        !session->hooks->is_quiet(session) || link->is_just_read || poll(&waited, 1, 0) <= 0) {
         return 0;
     }
     receive(link);
@@ -382,8 +337,17 @@ static int write_some(emq_link *link, int *is_empty) {
     int failed = redisBufferWrite(link->context, is_empty) != REDIS_OK;
     emq_sigpipe_release(&saved, failed);
     link->write_waits = link->ssl != NULL ? emq_tls_get_wanted(link->ssl) : 0;
-    link->client->counters[EMQ_ASYNC_BYTES_OUT] += emq_link_sent(link) - before;
+    link->session->bytes_out += emq_link_sent(link) - before;
     return !failed;
+}
+
+/* The peer may have ended the connection, and have said why. */
+static void lose_to_write(emq_link *link) {
+    if (link->context->err == REDIS_ERR_OOM) {
+        lose_context(link);
+    } else {
+        receive_the_rest(link);
+    }
 }
 
 int emq_link_is_busy(const emq_link *link) {
@@ -400,7 +364,7 @@ void emq_link_flush(emq_link *link) {
             return;
         }
         if (!write_some(link, &is_empty)) {
-            receive_the_rest(link);
+            lose_to_write(link);
             return;
         }
     }
@@ -421,17 +385,21 @@ static void handle_events(emq_link *link, int events) {
 /* libuv stops the handle when the socket has an error, and says so in `status`. */
 static void on_events(uv_poll_t *handle, int status, int events) {
     emq_link *link = handle->data;
-    emq_async *client = link->client;
+    emq_session *session = link->session;
+    if (emq_session_is_anothers(session)) {
+        emq_session_drop(session);
+        return;
+    }
     link->events = status != 0 ? 0 : link->events;
     if (link->context == NULL) {
-        emq_async_on_connected(client);
-    } else if (client->stage == EMQ_STAGE_SHAKING) {
-        emq_async_on_shaking(client);
+        emq_session_on_connected(session);
+    } else if (session->stage == EMQ_STAGE_SHAKING) {
+        emq_session_on_shaking(session);
     } else if (status != 0) {
         receive_the_rest(link);
     } else {
         handle_events(link, events);
     }
-    emq_async_settle(client);
+    emq_session_settle(session);
     link->is_just_read = 0; /* dropped or not: it lives until the loop comes round */
 }

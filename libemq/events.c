@@ -10,10 +10,8 @@
 
 #include "chance.h"
 #include "client.h"
-#include "event.h"
+#include "feed.h"
 #include "handshake.h"
-#include "keys.h"
-#include "line.h"
 #include "memory.h"
 
 #define BACKOFF_MIN_MS 50
@@ -21,16 +19,8 @@
 
 struct emq_events {
     emq_client *client;
-    char channel[EMQ_KEY_MAX + 1];
-    emq_line line;        /* SUBSCRIBE; borrows the channel */
-    int is_asked;         /* the subscription was asked for once more, and not answered yet */
-    emq_deadline silence; /* when that is to be done, or has failed */
-    uint64_t reconnects;
-    /* of the numbers */
-    int64_t seq; /* the last one, once there is one */
-    int has_seq;
-    int was_open;   /* since the beginning; what is missed before that does not count */
-    int is_resumed; /* connected anew, and no message since */
+    emq_feed feed;
+    emq_deadline silence; /* when the subscription is to be asked for once more, or has failed */
     /* of the backoff */
     unsigned int failures;
     emq_deadline retry;  /* not before that */
@@ -73,37 +63,13 @@ static void prolong_silence(emq_events *events) {
     events->silence = emq_deadline_in(events->client->settings.options.command_timeout_ms);
 }
 
-static int is_text(const redisReply *reply, const char *text) {
-    return reply->type == REDIS_REPLY_STRING && reply->len == strlen(text) &&
-           memcmp(reply->str, text, reply->len) == 0;
-}
-
-/* Whether the reply is [word, channel, anything]. */
-static int is_about(const emq_events *events, const redisReply *reply, const char *word) {
-    return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
-           is_text(reply->element[0], word) && is_text(reply->element[1], events->channel);
-}
-
-static int is_confirmation(const emq_events *events, const redisReply *reply) {
-    return is_about(events, reply, "subscribe") && reply->element[2]->type == REDIS_REPLY_INTEGER &&
-           reply->element[2]->integer == 1;
-}
-
-static int fail_reply(emq_events *events, const redisReply *reply) {
-    if (reply->type == REDIS_REPLY_ERROR) {
-        return emq_decode_raw(reply, error_of(events));
-    }
-    return emq_text_fail(error_of(events), EMQ_EPROTOCOL,
-                         "the peer pushed what is no message of %s", events->channel);
-}
-
 /* On a connection that has the connect path behind it. */
 static int subscribe(emq_events *events, emq_deadline deadline) {
     redisReply *reply = NULL;
-    int result = emq_connection_subscribe(connection_of(events), &events->line, &reply, deadline,
-                                          error_of(events));
-    if (result == EMQ_OK && !is_confirmation(events, reply)) {
-        result = fail_reply(events, reply);
+    int result = emq_connection_subscribe(connection_of(events), &events->feed.line, &reply,
+                                          deadline, error_of(events));
+    if (result == EMQ_OK) {
+        result = emq_feed_confirm(&events->feed, reply, error_of(events));
     }
     freeReplyObject(reply);
     return emq_handshake_result(result);
@@ -119,12 +85,8 @@ static int connect_anew(emq_events *events, emq_deadline deadline) {
     if (result != EMQ_OK) {
         return note_failure(events, result);
     }
-    events->is_asked = 0;
     prolong_silence(events);
     events->proven = emq_deadline_in(BACKOFF_MAX_MS);
-    events->reconnects += (uint64_t)events->was_open;
-    events->is_resumed = events->was_open;
-    events->was_open = 1;
     return EMQ_OK;
 }
 
@@ -160,57 +122,27 @@ static int note_loss(emq_events *events, int result) {
 /* The silence has lasted: asks (EMQ_EMPTY), or gives the connection up when that was not answered.
  */
 static int break_silence(emq_events *events) {
-    if (events->is_asked) {
+    if (events->feed.is_asked) {
         return note_loss(events, emq_text_fail(error_of(events), EMQ_ECONNECT,
                                                "the server does not answer any more"));
     }
-    int result = emq_connection_post(connection_of(events), &events->line, error_of(events));
+    int result = emq_connection_post(connection_of(events), &events->feed.line, error_of(events));
     if (result != EMQ_OK) {
         return note_loss(events, result);
     }
-    events->is_asked = 1;
+    events->feed.is_asked = 1;
     prolong_silence(events);
     return EMQ_EMPTY;
 }
 
-/* What is missing before a number. Unsigned, since both may be of any sign. */
-static int64_t count_missed(const emq_events *events, int64_t seq) {
-    if (!events->has_seq) {
-        return events->is_resumed ? EMQ_GAP_UNKNOWN : 0;
-    }
-    if (seq <= events->seq) {
-        return EMQ_GAP_UNKNOWN;
-    }
-    uint64_t missed = (uint64_t)seq - (uint64_t)events->seq - 1;
-    return missed < (uint64_t)INT64_MAX ? (int64_t)missed : INT64_MAX;
-}
-
-static int read_message(emq_event **out, emq_events *events, const redisReply *payload) {
-    emq_event *event = NULL;
-    int result = emq_event_parse(&event, payload->str, payload->len, error_of(events));
-    if (result != EMQ_OK) {
-        return result;
-    }
-    event->gap = count_missed(events, event->seq);
-    event->is_resumed = events->is_resumed;
-    events->seq = event->seq;
-    events->has_seq = 1;
-    events->is_resumed = 0;
-    events->failures = 0;
-    *out = event;
-    return EMQ_OK;
-}
-
 /* EMQ_EMPTY for what is no message and is right all the same. */
 static int read_pushed(emq_event **out, emq_events *events, const redisReply *reply) {
-    if (is_about(events, reply, "message") && reply->element[2]->type == REDIS_REPLY_STRING) {
-        return read_message(out, events, reply->element[2]);
+    int is_broken = 0;
+    int result = emq_feed_read(out, &events->feed, reply, &is_broken, error_of(events));
+    if (result == EMQ_OK) {
+        events->failures = 0;
     }
-    if (events->is_asked && is_confirmation(events, reply)) {
-        events->is_asked = 0;
-        return EMQ_EMPTY;
-    }
-    return note_loss(events, fail_reply(events, reply));
+    return is_broken ? note_loss(events, result) : result;
 }
 
 /* One turn on an open connection: EMQ_EMPTY when nothing came that the caller wants to know. */
@@ -285,11 +217,7 @@ static int create(emq_events **out, const emq_client_options *options, const cha
         return EMQ_ENOMEM;
     }
     int result = emq_client_new(&events->client, options);
-    (void)emq_key_queue(events->channel, sizeof(events->channel), queue, EMQ_KEY_EVENTS);
-    events->line = (emq_line)EMQ_LINE_INIT;
-    if (events->client == NULL ||
-        emq_line_arguments(&events->line, 2, (const char *const[]){"SUBSCRIBE", events->channel},
-                           NULL) != EMQ_OK) {
+    if (emq_feed_init(&events->feed, queue) != EMQ_OK || events->client == NULL) {
         emq_events_close(events);
         return EMQ_ENOMEM;
     }
@@ -318,7 +246,7 @@ int emq_events_is_open(const emq_events *events) {
 }
 
 uint64_t emq_events_get_reconnects(const emq_events *events) {
-    return events == NULL ? 0 : events->reconnects;
+    return events == NULL ? 0 : events->feed.reconnects;
 }
 
 const char *emq_events_get_error(const emq_events *events) {
@@ -328,7 +256,7 @@ const char *emq_events_get_error(const emq_events *events) {
 void emq_events_close(emq_events *events) {
     if (events != NULL) {
         emq_client_close(events->client);
-        emq_line_clear(&events->line);
+        emq_feed_clear(&events->feed);
         emq_free(events);
     }
 }

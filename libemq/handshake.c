@@ -18,35 +18,24 @@ typedef struct path {
     emq_deadline deadline;
     emq_text *error;
     emq_fence_rule fence;
-    const emq_search *search; /* to a sentinel: what it is asked; else NULL */
-    redisReply *answer;       /* the sentinel's */
+    emq_search *search; /* to a sentinel: who gets its answer; else NULL */
 } path;
-
-/* Sends one line, which was built with this result, and clears it. */
-static int send_line(const path *p, emq_line *line, int built, redisReply **reply) {
-    int result = built == EMQ_OK
-                     ? emq_connection_exchange(p->connection, line, 1, reply, p->deadline, p->error)
-                     : emq_text_fail_plain(p->error, built);
-    emq_line_clear(line);
-    return result;
-}
 
 static int authenticate(const path *p, const char *password) {
     emq_line line = EMQ_LINE_INIT;
     redisReply *reply = NULL;
-    int built = emq_line_auth(&line, p->options->username, password);
-    int result = send_line(p, &line, built, &reply);
+    int result = emq_line_auth(&line, p->options->username, password);
+    if (result != EMQ_OK) {
+        emq_text_fail_plain(p->error, result);
+    } else {
+        result = emq_connection_exchange(p->connection, &line, 1, &reply, p->deadline, p->error);
+    }
     if (result == EMQ_OK) {
         result = emq_decode_auth(reply, password, p->error);
     }
     freeReplyObject(reply);
+    emq_line_clear(&line);
     return result;
-}
-
-static int ask_sentinel(path *p) {
-    emq_line line = EMQ_LINE_INIT;
-    int built = emq_search_build_question(&line, p->search);
-    return send_line(p, &line, built, &p->answer);
 }
 
 static int build_step(emq_ask *ask, int kind, const emq_client_options *options) {
@@ -105,9 +94,23 @@ void emq_ask_clear(emq_ask *ask) {
     }
 }
 
-static int ask_server(const path *p) {
+static int build_ask(emq_ask *ask, const path *p) {
+    return p->search != NULL ? emq_search_build_ask(ask, p->search)
+                             : emq_ask_build(ask, p->options, p->fence);
+}
+
+/* What a sentinel's answer is worth is the search's affair. */
+static int judge(const emq_ask *ask, const path *p) {
+    if (p->search == NULL) {
+        return emq_ask_judge(ask, p->error);
+    }
+    emq_search_take(p->search, ask->replies[ask->first]);
+    return EMQ_OK;
+}
+
+static int ask(const path *p) {
     emq_ask asked;
-    int result = emq_ask_build(&asked, p->options, p->fence);
+    int result = build_ask(&asked, p);
     if (result != EMQ_OK) {
         emq_text_fail_plain(p->error, result);
     } else {
@@ -116,20 +119,20 @@ static int ask_server(const path *p) {
                                          p->deadline, p->error);
     }
     if (result == EMQ_OK) {
-        result = emq_ask_judge(&asked, p->error);
+        result = judge(&asked, p);
     }
     emq_ask_clear(&asked);
     return result;
 }
 
 /* What is said on a connection that is there. */
-static int introduce(path *p, const emq_secret *secret) {
+static int introduce(const path *p, const emq_secret *secret) {
     int result = EMQ_OK;
     if (secret->bytes != NULL) {
         result = authenticate(p, secret->bytes);
     }
     if (result == EMQ_OK) {
-        result = p->search != NULL ? ask_sentinel(p) : ask_server(p);
+        result = ask(p);
     }
     if (result == EMQ_ETIMEOUT) {
         /* the transport can't know that nothing was done */
@@ -138,7 +141,7 @@ static int introduce(path *p, const emq_secret *secret) {
     return result;
 }
 
-static int walk(path *p) {
+static int walk(const path *p) {
     const emq_client_options *options = p->options;
     const emq_endpoint endpoint = {options->host, options->port, options->unix_path};
     emq_secret secret;
@@ -175,18 +178,15 @@ int emq_handshake_result(int result) {
 static void ask_for_primary(emq_search *search) {
     emq_connection connection = {.context = NULL};
     emq_text text;
-    path to_sentinel = {.connection = &connection,
-                        .options = &search->at,
-                        .deadline = search->until,
-                        .error = &text,
-                        .search = search};
+    const path to_sentinel = {.connection = &connection,
+                              .options = &search->at,
+                              .deadline = search->until,
+                              .error = &text,
+                              .search = search};
     int result = walk(&to_sentinel);
-    if (result == EMQ_OK) {
-        emq_search_take(search, to_sentinel.answer);
-    } else {
+    if (result != EMQ_OK) {
         emq_search_fail(search, result, &text);
     }
-    freeReplyObject(to_sentinel.answer);
     emq_connection_close(&connection);
 }
 
@@ -225,11 +225,11 @@ static int find_primary(const path *to_server, emq_settings *settings) {
 
 int emq_handshake(emq_connection *connection, emq_settings *settings, emq_fence_rule fence,
                   emq_deadline deadline, emq_text *error) {
-    path to_server = {.connection = connection,
-                      .options = &settings->options,
-                      .deadline = deadline,
-                      .error = error,
-                      .fence = fence};
+    const path to_server = {.connection = connection,
+                            .options = &settings->options,
+                            .deadline = deadline,
+                            .error = error,
+                            .fence = fence};
     emq_connection_close(connection);
     int result =
         settings->options.sentinels != NULL ? find_primary(&to_server, settings) : walk(&to_server);

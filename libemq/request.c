@@ -169,8 +169,30 @@ int emq_request_take_dead(emq_ids **out, emq_request *request) {
     return take_ids(out, request == NULL ? NULL : &request->outcome.dead);
 }
 
+/* The offsets that a BITSCAN has found, or NULL. */
+static const redisReply *get_offsets(const emq_request *request) {
+    return request->question.verb == EMQ_VERB_TRA_BITSCAN ? request->outcome.list : NULL;
+}
+
 int64_t emq_request_get_number(const emq_request *request) {
-    return request == NULL ? 0 : request->outcome.number;
+    if (request == NULL) {
+        return 0;
+    }
+    const redisReply *offsets = get_offsets(request);
+    return offsets == NULL ? request->outcome.number : (int64_t)offsets->elements;
+}
+
+int emq_request_get_offset(uint32_t *offset, const emq_request *request, size_t index) {
+    if (offset == NULL || request == NULL) {
+        return EMQ_EINVAL;
+    }
+    *offset = 0;
+    const redisReply *offsets = get_offsets(request);
+    if (offsets == NULL || index >= offsets->elements) {
+        return EMQ_EINVAL;
+    }
+    *offset = (uint32_t)offsets->element[index]->integer;
+    return EMQ_OK;
 }
 
 const char *emq_request_get_entry(const emq_request *request) {

@@ -221,6 +221,34 @@ int emq_request_failures_incr(emq_request **out, const char *queue, const char *
     return make(out, built, &line, EMQ_VERB_FAILURES_INCR, 0);
 }
 
+int emq_request_tra_bitset(emq_request **out, emq_bytes key, const uint32_t *offsets,
+                           size_t count) {
+    emq_line line = EMQ_LINE_INIT;
+    int built = emq_line_tra_bitset(&line, key, offsets, count);
+    return make(out, built, &line, EMQ_VERB_TRA_BITSET, count);
+}
+
+int emq_request_tra_bitclear(emq_request **out, emq_bytes key, const uint32_t *offsets,
+                             size_t count) {
+    emq_line line = EMQ_LINE_INIT;
+    int built = emq_line_tra_bitclear(&line, key, offsets, count);
+    return make(out, built, &line, EMQ_VERB_TRA_BITCLEAR, count);
+}
+
+int emq_request_tra_bitget(emq_request **out, emq_bytes key, const uint32_t *offsets,
+                           size_t count) {
+    emq_line line = EMQ_LINE_INIT;
+    int built = emq_line_tra_bitget(&line, key, offsets, count);
+    return make(out, built, &line, EMQ_VERB_TRA_BITGET, count);
+}
+
+int emq_request_tra_bitscan(emq_request **out, emq_bytes key, uint32_t from, uint32_t to,
+                            uint32_t limit) {
+    emq_line line = EMQ_LINE_INIT;
+    int built = emq_line_tra_bitscan(&line, key, from, to, limit);
+    return make(out, built, &line, EMQ_VERB_TRA_BITSCAN, limit);
+}
+
 int emq_request_command(emq_request **out, int argc, const char *const *argv,
                         const size_t *argvlen) {
     emq_line line = EMQ_LINE_INIT;

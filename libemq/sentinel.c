@@ -10,15 +10,15 @@
 
 #include "chance.h"
 #include "decode.h"
-#include "handshake.h"
 #include "line.h"
 
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 500
 #define PAUSE_LEAST_MS 10
 
-int emq_search_build_question(emq_line *out, const emq_search *search) {
-    return emq_line_primary_address(out, search->options->primary_name);
+int emq_search_build_ask(emq_ask *ask, const emq_search *search) {
+    *ask = (emq_ask){.end = 1};
+    return emq_line_primary_address(&ask->lines[0], search->options->primary_name);
 }
 
 static void end(emq_search *s, int result, const emq_text *text) {

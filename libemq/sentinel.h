@@ -9,10 +9,10 @@
 #ifndef EMQ_LIBEMQ_SENTINEL_H
 #define EMQ_LIBEMQ_SENTINEL_H
 
-#include <emq/line.h>
 #include <hiredis/hiredis.h>
 
 #include "deadline.h"
+#include "handshake.h"
 #include "settings.h"
 
 typedef enum emq_search_step {
@@ -56,8 +56,9 @@ typedef struct emq_search {
  * with what they answer. */
 void emq_search_start(emq_search *search, emq_settings *settings, emq_deadline deadline);
 
-/* The question that a sentinel is asked; its answer goes to emq_search_take. 0; EMQ_ENOMEM. */
-int emq_search_build_question(emq_line *out, const emq_search *search);
+/* ASK: the question, as the only thing that is asked behind AUTH; its answer goes to
+ * emq_search_take. 0; EMQ_ENOMEM. The ask is cleared in both cases. */
+int emq_search_build_ask(emq_ask *ask, const emq_search *search);
 
 /* ASK: an answer came. The next step is set. */
 void emq_search_take(emq_search *search, const redisReply *reply);

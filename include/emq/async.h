@@ -11,6 +11,10 @@
  *
  * Thread rule: everything on the loop's thread, but emq_async_submit_threadsafe, and the building
  * of a request, which any thread can do.
+ *
+ * Forks: a client is its process's. In a child everything answers EMQ_EFORKED but emq_async_close,
+ * which frees the child's copy once the loop runs, and for that uv_loop_fork comes first; see
+ * docs/client.md, Forks.
  */
 #ifndef EMQ_ASYNC_H
 #define EMQ_ASYNC_H
@@ -78,8 +82,9 @@ typedef void (*emq_async_close_fn)(void *user);
  *                EMQ_ECONNTIMEOUT (not sent by its deadline: nothing was done),
  *                EMQ_ETIMEOUT (sent, and not answered by its deadline),
  *                EMQ_ECONNLOST (sent, and the connection was lost before the answer),
- *                EMQ_ECANCELED, EMQ_ECLOSED (emq_async_close came first), or, for one that was not
- *                sent when the client came to be refused, the result of that refusal.
+ *                EMQ_ECANCELED, EMQ_ECLOSED (emq_async_close came first), EMQ_EFORKED (it came
+ * first in a forked child: how it ends is the parent's), or, for one that was not sent when the
+ * client came to be refused, the result of that refusal.
  * @param user    of the submit.
  */
 typedef void (*emq_request_fn)(emq_request *request, int result, void *user);
@@ -121,9 +126,8 @@ EMQ_API void emq_async_options_init(emq_async_options *options);
  *                      each attempt, command_timeout_ms the deadline of a request that has none of
  *                      its own. Strings are copied.
  * @param async_options how the client behaves; NULL means all defaults.
- * @return 0; EMQ_EINVAL (an option out of range, or sentinels, which this client does not ask);
- *         EMQ_ENOTLS (TLS is asked for, and libemq is built without it); EMQ_ENOMEM; EMQ_ESYSTEM.
- *         Loop's thread. Since 0.1.0.
+ * @return 0; EMQ_EINVAL (an option out of range); EMQ_ENOTLS (TLS is asked for, and libemq is built
+ *         without it); EMQ_ENOMEM; EMQ_ESYSTEM. Loop's thread. Since 0.1.0.
  */
 EMQ_API int emq_async_open(emq_async **out, struct uv_loop_s *loop,
                            const emq_client_options *options,
@@ -131,9 +135,10 @@ EMQ_API int emq_async_open(emq_async **out, struct uv_loop_s *loop,
 
 /**
  * Ends a client, in whatever state it is. Each request that was submitted gets its callback
- * (EMQ_ECLOSED), then `callback` runs, then the memory is freed; all on the loop, and none from
- * inside this call. The client leaves no handle on the loop. A look-up of a host name that can't be
- * interrupted keeps the loop running until the resolver is done; the callbacks don't wait for it.
+ * (EMQ_ECLOSED; in a forked child EMQ_EFORKED), then `callback` runs, then the memory is freed; all
+ * on the loop, and none from inside this call. The client leaves no handle on the loop. A look-up
+ * of a host name that can't be interrupted keeps the loop running until the resolver is done; the
+ * callbacks don't wait for it.
  *
  * @param client   the client. It may be used until `callback` has run; submits answer EMQ_ECLOSED.
  * @param callback told when it is gone; may be NULL.
@@ -148,11 +153,12 @@ EMQ_API int emq_async_close(emq_async *client, emq_async_close_fn callback, void
  * EMQ_ASYNC_REFUSED. What was sent and not answered ends in EMQ_ECONNLOST.
  *
  * @param client the client.
- * @return 0; EMQ_EINVAL; EMQ_ECLOSED (it is being closed). Loop's thread. Since 0.1.0.
+ * @return 0; EMQ_EINVAL; EMQ_ECLOSED (it is being closed); EMQ_EFORKED. Loop's thread. Since 0.1.0.
  */
 EMQ_API int emq_async_reconnect(emq_async *client);
 
-/** The state of a client. @param client the client. Loop's thread. Since 0.1.0. */
+/** The state of a client; EMQ_ASYNC_CLOSED in a forked child. @param client the client. Loop's
+ * thread. Since 0.1.0. */
 EMQ_API emq_async_state emq_async_get_state(const emq_async *client);
 
 /**
@@ -184,7 +190,7 @@ EMQ_API uint64_t emq_async_get_counter(const emq_async *client, emq_async_counte
  * @param user     for the callback.
  * @return 0; EMQ_EINVAL; EMQ_EOVERLOAD (max_requests or max_bytes is reached); EMQ_ETOOBIG (the
  *         payload is larger than max_payload); EMQ_ECLOSED (the client is refused, or being
- *         closed). Loop's thread, also from inside any callback. Since 0.1.0.
+ *         closed); EMQ_EFORKED. Loop's thread, also from inside any callback. Since 0.1.0.
  */
 EMQ_API int emq_async_submit(emq_async *client, emq_request *request, emq_request_fn callback,
                              void *user);
@@ -308,6 +314,19 @@ EMQ_API int emq_request_publish(emq_request **out, const char *queue, emq_bytes 
 /** Builds emq_failures_incr; the new count by emq_request_get_number. */
 EMQ_API int emq_request_failures_incr(emq_request **out, const char *queue, const char *stream,
                                       const char *group, const char *entry);
+/** Builds emq_tra_bitset; how many bits changed by emq_request_get_number. */
+EMQ_API int emq_request_tra_bitset(emq_request **out, emq_bytes key, const uint32_t *offsets,
+                                   size_t count);
+/** Builds emq_tra_bitclear; likewise. */
+EMQ_API int emq_request_tra_bitclear(emq_request **out, emq_bytes key, const uint32_t *offsets,
+                                     size_t count);
+/** Builds emq_tra_bitget; the bits, 1 or 0, by emq_request_get_member. */
+EMQ_API int emq_request_tra_bitget(emq_request **out, emq_bytes key, const uint32_t *offsets,
+                                   size_t count);
+/** Builds emq_tra_bitscan; how many offsets were found by emq_request_get_number, and each of them
+ * by emq_request_get_offset. */
+EMQ_API int emq_request_tra_bitscan(emq_request **out, emq_bytes key, uint32_t from, uint32_t to,
+                                    uint32_t limit);
 
 /**
  * Builds a raw request, as emq_client_command sends it: what is refused there is refused here. A
@@ -338,7 +357,7 @@ EMQ_API void emq_request_set_timeout(emq_request *request, uint32_t timeout_ms);
  *
  * @param request a submitted request whose callback has not returned; for one that has its result
  *                already nothing happens.
- * @return 0; EMQ_EINVAL (not submitted). Loop's thread. Since 0.1.0.
+ * @return 0; EMQ_EINVAL (not submitted); EMQ_EFORKED. Loop's thread. Since 0.1.0.
  */
 EMQ_API int emq_request_cancel(emq_request *request);
 
@@ -416,7 +435,8 @@ EMQ_API int emq_request_take_recovered(emq_ids **out, emq_request *request);
 EMQ_API int emq_request_take_dead(emq_ids **out, emq_request *request);
 
 /**
- * The number that a promote, a publish or a failures_incr was answered.
+ * The number that a promote, a publish, a failures_incr, a tra_bitset or a tra_bitclear was
+ * answered, and how many offsets a tra_bitscan has found.
  *
  * @param request a request, in its callback.
  * @return the number; 0 where there is none. Since 0.1.0.
@@ -424,14 +444,24 @@ EMQ_API int emq_request_take_dead(emq_ids **out, emq_request *request);
 EMQ_API int64_t emq_request_get_number(const emq_request *request);
 
 /**
- * The result of a member of a batch: enqueues, completes, extends.
+ * The result of a member of a batch: enqueues, completes, extends; or a bit, of a tra_bitget.
  *
  * @param request a request, in its callback.
  * @param member  0 to the batch's count - 1.
- * @return its result; the request's own when that is an error; EMQ_EINVAL outside of the range and
- *         for other requests. Since 0.1.0.
+ * @return its result, or 1 or 0 for a bit; the request's own when that is an error; EMQ_EINVAL
+ *         outside of the range and for other requests. Since 0.1.0.
  */
 EMQ_API int emq_request_get_member(const emq_request *request, size_t member);
+
+/**
+ * One of the offsets that a tra_bitscan has found, ascending.
+ *
+ * @param offset  receives it; 0 on an error.
+ * @param request a request, in its callback.
+ * @param index   0 to emq_request_get_number - 1.
+ * @return 0; EMQ_EINVAL (outside of the range, and for other requests). Since 0.1.0.
+ */
+EMQ_API int emq_request_get_offset(uint32_t *offset, const emq_request *request, size_t index);
 
 /**
  * The id of the entry in the stream that an append has made.

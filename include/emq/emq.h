@@ -19,6 +19,7 @@
 #include <emq/client.h>
 #include <emq/error.h>
 #include <emq/events.h>
+#include <emq/events_async.h>
 #include <emq/export.h>
 #include <emq/id.h>
 #include <emq/job.h>

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 emq_client_options options_for_server(const test_server *server) {
@@ -86,4 +88,20 @@ uint16_t deaf_port(int sockets[2]) {
     sockets[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(sockets[1], (const struct sockaddr *)&address, sizeof(address)), 0);
     return port;
+}
+
+void run_child(void (*body)(void *), void *data) {
+    int status = -1;
+    (void)fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        body(data);
+        _exit(0);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (status != 0) {
+        fail_msg("the child's check failed, status %#x: signal %d, line %d and multiples of 256",
+                 (unsigned)status, WTERMSIG(status), WEXITSTATUS(status));
+    }
 }

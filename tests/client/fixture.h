@@ -32,6 +32,17 @@ void expect_open(const char *file, int line, const emq_client_options *options, 
 void expect_result(const char *file, int line, const emq_client *client, int got, int want);
 void expect_says(const char *file, int line, const emq_client *client, const char *part);
 
+/* Runs a child that must end with 0: else with the line of the check that failed. */
+void run_child(void (*body)(void *), void *data);
+
+/* An exit status has eight bits, of which 0 must not come out. */
+#define CHECK_IN_CHILD(condition)                                                                  \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            _exit(__LINE__ % 256 != 0 ? __LINE__ % 256 : 1);                                       \
+        }                                                                                          \
+    } while (0)
+
 /* A port of 127.0.0.1 on which nobody listens, for as long as the socket is not closed. */
 uint16_t closed_port(int *reserved_socket);
 

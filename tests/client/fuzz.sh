@@ -66,8 +66,11 @@ seeds_reply() {
         for reply in ':1\r\n' '$-1\r\n' '+OK\r\n' '$9\r\nscheduled\r\n' '-EMQSTALE complete token mismatch\r\n' \
             '*3\r\n$14\r\nJOB0KHTOWnGLuC\r\n$1\r\np\r\n:1\r\n' '*1\r\n*3\r\n$14\r\nJOB0KHTOWnGLuC\r\n$1\r\np\r\n:1\r\n' \
             '*2\r\n*1\r\n$14\r\nJOB0KHTOWnGLuC\r\n*0\r\n' '*2\r\n:1\r\n:0\r\n' '*1\r\n$14\r\nJOB0KHTOWnGLuC\r\n' \
+            '*2\r\n$1\r\nh\r\n$4\r\n6379\r\n' '*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n' \
             '*4\r\n$8\r\nattempts\r\n$1\r\n1\r\n$5\r\nstate\r\n$4\r\ndead\r\n' \
             '*4\r\n$4\r\nwire\r\n$12\r\nechomq:6.0.0\r\n$5\r\nmajor\r\n:0\r\n' \
+            '*3\r\n$7\r\nmessage\r\n$19\r\nemq:{orders}:events\r\n$31\r\n{"event":"e","job":"j","seq":2}\r\n' \
+            '*3\r\n$9\r\nsubscribe\r\n$19\r\nemq:{orders}:events\r\n:1\r\n' \
             ':1\r\n:1\r\n:1\r\n:1\r\n*0\r\n*0\r\n*2\r\n$6\r\npaused\r\n$1\r\n1\r\n'; do
             seed "$byte\\002$reply"
         done

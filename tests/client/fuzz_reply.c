@@ -10,6 +10,7 @@
 
 #include "client.h"
 #include "decode.h"
+#include "feed.h"
 #include "fuzz.h"
 #include "job.h"
 #include "reply_limits.h"
@@ -133,9 +134,16 @@ static int decode_auth(const redisReply *reply, emq_text *error) {
     return result;
 }
 
+static int decode_primary_address(const redisReply *reply, emq_text *error) {
+    emq_address address = {"", 0};
+    int result = emq_decode_primary_address(&address, reply, error);
+    MUST(result != EMQ_OK || (emq_host_valid(address.host) && address.port != 0));
+    return result;
+}
+
 static int (*const decoders[])(const redisReply *, emq_text *) = {
-    emq_decode_version,     decode_auth,      emq_decode_select,
-    emq_decode_client_name, emq_decode_fence, emq_decode_raw,
+    emq_decode_version,     decode_auth,      emq_decode_select, emq_decode_role,
+    emq_decode_client_name, emq_decode_fence, emq_decode_raw,    decode_primary_address,
 };
 #define DECODERS (sizeof(decoders) / sizeof(decoders[0]))
 
@@ -145,11 +153,39 @@ static void try_decoder(const redisReply *reply, unsigned int number) {
     int result = decoders[number](reply, &error);
     if (result == EMQ_OK && reply->type == REDIS_REPLY_ERROR) {
         MUST(decoders[number] == emq_decode_client_name); /* a user who may not set one */
-    } else if (emq_err_class(result) == EMQ_CLASS_SERVER) {
-        MUST(error.bytes[0] != '\0'); /* a fence or a version that is another one */
+    } else if (emq_err_class(result) == EMQ_CLASS_SERVER || result == EMQ_ENOPRIMARY) {
+        MUST(error.bytes[0] != '\0'); /* a fence, a version or a role that is another one */
     } else {
         check_result(reply, result, &error);
     }
+}
+
+/* What is pushed on a subscription's connection. */
+static void try_pushed(const redisReply *reply, emq_feed *feed) {
+    emq_event *event = NULL;
+    emq_text error;
+    int is_broken = 0;
+    emq_text_clear(&error);
+    feed->is_asked = 1;
+    int result = emq_feed_read(&event, feed, reply, &is_broken, &error);
+    MUST((result == EMQ_OK) == (event != NULL));
+    MUST(result == EMQ_OK || result == EMQ_EMPTY || is_broken || result == EMQ_EPROTOCOL);
+    MUST(!is_broken || result < 0);
+    MUST((result < 0) == (error.bytes[0] != '\0'));
+    MUST(event == NULL || emq_event_get_gap(event) >= EMQ_GAP_UNKNOWN);
+    emq_event_free(event);
+    (void)emq_feed_confirm(feed, reply, &error);
+}
+
+static void try_feed(void) {
+    emq_feed feed;
+    redisReply *reply = NULL;
+    MUST(emq_feed_init(&feed, QUEUE) == EMQ_OK);
+    for (int i = 0; i < REPLIES_MAX && (reply = next_reply()) != NULL; i++) {
+        try_pushed(reply, &feed);
+        freeReplyObject(reply);
+    }
+    emq_feed_clear(&feed);
 }
 
 /* Reads. */
@@ -252,7 +288,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) {
         return 0;
     }
-    unsigned int number = data[0] % (EMQ_VERBS + DECODERS + READS);
+    unsigned int number = data[0] % (EMQ_VERBS + DECODERS + READS + 1);
     peer.count = data[1];
     peer.reader = redisReaderCreate();
     MUST(peer.reader != NULL);
@@ -260,6 +296,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     MUST(redisReaderFeed(peer.reader, (const char *)data + 2, size - 2) == REDIS_OK);
     if (number < EMQ_VERBS + DECODERS) {
         try_all(number);
+    } else if (number == EMQ_VERBS + DECODERS + READS) {
+        try_feed();
     } else {
         try_read(number - EMQ_VERBS - (unsigned int)DECODERS);
     }

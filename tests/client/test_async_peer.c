@@ -499,7 +499,7 @@ static void the_pause_grows_until_an_answer_comes(void **state) {
     open_on_peer(&t, p, &async_options);
     for (unsigned int i = 1; i < 4; i++) {
         loop_until_state(&t, EMQ_ASYNC_OPEN);
-        assert_int_equal(t.client->failures, i - 1);
+        assert_int_equal(t.client->session.failures, i - 1);
         peer_act(p, (peer_step){PEER_CLOSE, NULL, 0});
         until_connections(&t, p, (int)i + 1);
     }
@@ -507,7 +507,7 @@ static void the_pause_grows_until_an_answer_comes(void **state) {
     loop_until_ended(&t, &out, 1);
     EXPECT_OUTCOME(&out, EMQ_OK);
     loop_until_state(&t, EMQ_ASYNC_OPEN);
-    assert_true(t.client->failures <= 1);
+    assert_true(t.client->session.failures <= 1);
     outcome_clear(&out);
     loop_finish(&t);
     peer_stop(p);

@@ -5,12 +5,12 @@
 #include <dlfcn.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "async.h"
 #include "loop.h"
-
-static const emq_async_options short_pause = {
-    .size = sizeof(emq_async_options), .backoff_min_ms = 1, .backoff_max_ms = 2};
+#include "watch.h"
 
 static struct {
     pthread_mutex_t mutex;
@@ -68,7 +68,7 @@ static void open_by_name(test_loop *t, const peer *p, uint32_t connect_timeout_m
     emq_client_options options = options_for_peer(p);
     options.host = "queue.test";
     options.connect_timeout_ms = connect_timeout_ms;
-    loop_open(t, &options, &short_pause);
+    loop_open(t, &options, &loop_short_pause);
 }
 
 static void the_loop_goes_on_meanwhile(void **state) {
@@ -140,6 +140,30 @@ static void closing_does_not_wait_for_it(void **state) {
 }
 
 /* More clients than libuv has threads: some look-ups have not begun when their client is closed. */
+static void close_in_child(void *data) {
+    test_loop *t = data;
+    CHECK_IN_CHILD(emq_async_reconnect(t->client) == EMQ_EFORKED);
+    CHECK_IN_CHILD(emq_async_close(t->client, NULL, NULL) == EMQ_OK);
+}
+
+/* The child has no thread that resolves, and takes nothing from the parent's. */
+static void a_child_leaves_it_alone(void **state) {
+    test_loop t;
+    (void)state;
+    const peer_script script = {.steps = {PEER_HANDSHAKE}};
+    peer *p = peer_start(&script);
+    emq_client_options options = options_for_peer(p);
+    options.host = "peer.test";
+    hold_resolver(1);
+    loop_open(&t, &options, &loop_short_pause);
+    loop_until(&t, has_begun, NULL);
+    run_child(close_in_child, &t);
+    hold_resolver(0);
+    loop_until_state(&t, EMQ_ASYNC_OPEN);
+    loop_finish(&t);
+    peer_stop(p);
+}
+
 static void a_look_up_that_has_not_begun_is_canceled(void **state) {
     enum { CLIENTS = 8 };
     test_loop t[CLIENTS];
@@ -167,12 +191,49 @@ static void a_look_up_that_has_not_begun_is_canceled(void **state) {
     peer_stop(p);
 }
 
+static int is_at_second(void *data) {
+    const test_loop *t = data;
+    return t->client->session.search.current == 1 &&
+           t->client->session.stage == EMQ_STAGE_RESOLVING;
+}
+
+/* The first sentinel's look-up hangs. When it ends at last, the second one is wanted by now. */
+static void an_answer_is_not_taken_for_another_host(void **state) {
+    const peer_script server_script = {
+        .steps = {PEER_SENDS("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"), PEER_HANDSHAKE}};
+    char list[64];
+    test_loop t;
+    (void)state;
+    hold_resolver(1);
+    peer *server = peer_start(&server_script);
+    peer *first = start_peer();
+    peer *second = start_liar("127.0.0.1", peer_port(server));
+    emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
+    (void)snprintf(list, sizeof(list), "first.test:%u,second.test:%u", peer_port(first),
+                   peer_port(second));
+    options.sentinels = list;
+    options.primary_name = "main";
+    options.connect_timeout_ms = 6000; /* a third of it is for the first */
+    loop_open(&t, &options, &short_pause);
+    loop_until(&t, is_at_second, &t);
+    hold_resolver(0);
+    loop_until_state(&t, EMQ_ASYNC_OPEN);
+    assert_int_equal(peer_connections(first), 0);
+    assert_int_equal(peer_connections(second), 1);
+    loop_finish(&t);
+    peer_stop(second);
+    peer_stop(first);
+    peer_stop(server);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_loop_goes_on_meanwhile),
         cmocka_unit_test(one_look_up_serves_many_attempts),
         cmocka_unit_test(closing_does_not_wait_for_it),
+        cmocka_unit_test(a_child_leaves_it_alone),
         cmocka_unit_test(a_look_up_that_has_not_begun_is_canceled),
+        cmocka_unit_test(an_answer_is_not_taken_for_another_host),
     };
     return cmocka_run_group_tests_name("async_resolve", tests, NULL, NULL);
 }

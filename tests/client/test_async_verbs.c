@@ -26,6 +26,7 @@ typedef struct answer {
     emq_ids *dead;
     char entry[EMQ_ENTRY_MAX + 1];
     int members[MEMBERS + 1]; /* and one outside of the batches */
+    uint32_t offsets[MEMBERS];
 } answer;
 
 static test_loop t; /* on the server */
@@ -40,7 +41,20 @@ static const emq_when now = {EMQ_IN, 0};
 static const emq_when later = {EMQ_IN, 3600000};
 static const emq_bytes event = {"done", 4};
 static const emq_bytes event_job = {ID_A, EMQ_ID_LEN};
+static const emq_bytes bitmap = {"bits", 4};
+static const uint32_t offsets[2] = {3, 4294967295};
 static const emq_field field = {{"f", 1}, {"v", 1}};
+
+/* There are as many as the number says, and none for other requests. */
+static void note_offsets(answer *a, const emq_request *request) {
+    uint32_t offset = 0;
+    size_t found = 0;
+    while (emq_request_get_offset(&offset, request, found) == EMQ_OK) {
+        assert_true(found < MEMBERS);
+        a->offsets[found++] = offset;
+    }
+    assert_true(found == 0 || found == (size_t)emq_request_get_number(request));
+}
 
 static void note_answer(emq_request *request, int result, void *user) {
     answer *a = user;
@@ -64,6 +78,7 @@ static void note_answer(emq_request *request, int result, void *user) {
     for (size_t i = 0; i <= MEMBERS; i++) {
         a->members[i] = emq_request_get_member(request, i);
     }
+    note_offsets(a, request);
     assert_null(emq_request_get_reply(request));
     note_outcome(request, result, &a->out);
 }
@@ -302,6 +317,34 @@ static void a_queue_is_paused_and_resumed(void **state) {
     (void)claim();
 }
 
+static void bits_are_set_read_and_cleared(void **state) {
+    const uint32_t wanted[3] = {2, 3, 4};
+    (void)state;
+    EXPECT_ANSWER(EMQ_OK, emq_request_tra_bitset(&request, bitmap, wanted, 2));
+    assert_int_equal(last.number, 2);
+    EXPECT_ANSWER(EMQ_OK, emq_request_tra_bitclear(&request, bitmap, wanted, 1));
+    assert_int_equal(last.number, 1);
+    EXPECT_ANSWER(EMQ_OK, emq_request_tra_bitset(&request, bitmap, wanted + 1, 2));
+    assert_int_equal(last.number, 1);
+    EXPECT_ANSWER(EMQ_OK, emq_request_tra_bitget(&request, bitmap, wanted, 3));
+    assert_int_equal(last.members[0], 0);
+    assert_int_equal(last.members[1], 1);
+    assert_int_equal(last.members[2], 1);
+    assert_int_equal(last.members[3], EMQ_EINVAL);
+    EXPECT_ANSWER(EMQ_OK, emq_request_tra_bitscan(&request, bitmap, 0, UINT32_MAX, 10));
+    assert_int_equal(last.number, 2);
+    assert_int_equal(last.offsets[0], 3);
+    assert_int_equal(last.offsets[1], 4);
+    EXPECT_ANSWER(EMQ_OK, emq_request_tra_bitscan(&request, bitmap, 5, UINT32_MAX, 10));
+    assert_int_equal(last.number, 0);
+    run(server.admin, "DEL", "bits", NULL);
+    run(server.admin, "LPUSH", "bits", "x", NULL);
+    EXPECT_ANSWER(EMQ_EWRONGTYPE, emq_request_tra_bitset(&request, bitmap, offsets, 1));
+    EXPECT_ANSWER(EMQ_EWRONGTYPE, emq_request_tra_bitget(&request, bitmap, offsets, 1));
+    assert_int_equal(last.members[0], EMQ_EWRONGTYPE);
+    EXPECT_ANSWER(EMQ_EWRONGTYPE, emq_request_tra_bitscan(&request, bitmap, 0, 1, 1));
+}
+
 /* What is stored under another type of key is refused in the server's words. */
 static void a_wrong_type_is_refused(void **state) {
     (void)state;
@@ -487,11 +530,16 @@ static void other_wrong_calls_are_refused(void **state) {
     EXPECT_REFUSED(EMQ_EINVAL, emq_request_append(&request, NULL, "q", "s", NULL, 1));
     EXPECT_REFUSED(EMQ_EINVAL, emq_request_publish(&request, "q", missing, event_job, NULL, 0));
     EXPECT_REFUSED(EMQ_EINVAL, emq_request_failures_incr(&request, "q", "s", "a:b", "1-1"));
+    EXPECT_REFUSED(EMQ_EINVAL, emq_request_tra_bitset(&request, missing, offsets, 2));
+    EXPECT_REFUSED(EMQ_EINVAL, emq_request_tra_bitclear(&request, bitmap, offsets, 0));
+    EXPECT_REFUSED(EMQ_EINVAL, emq_request_tra_bitget(&request, bitmap, NULL, 2));
+    EXPECT_REFUSED(EMQ_EINVAL, emq_request_tra_bitscan(&request, bitmap, 0, 1, 0));
     assert_int_equal(emq_request_schedule(NULL, NULL, "q", "p", 1, now), EMQ_EINVAL);
     assert_int_equal(emq_request_claims(NULL, "q", 1, 1, 0), EMQ_EINVAL);
     assert_int_equal(emq_request_extends(NULL, leases, 2, 1), EMQ_EINVAL);
     assert_int_equal(emq_request_append(NULL, NULL, "q", "s", NULL, 0), EMQ_EINVAL);
     assert_int_equal(emq_request_pause(NULL, "q"), EMQ_EINVAL);
+    assert_int_equal(emq_request_tra_bitscan(NULL, bitmap, 0, 1, 1), EMQ_EINVAL);
 }
 
 /* What was not answered has nothing to read, and nobody is not asked. */
@@ -516,6 +564,13 @@ static void there_is_nothing_to_read_before_the_answer(void **state) {
     assert_int_equal(emq_request_extends(&request, leases, 2, 1), EMQ_OK);
     assert_int_equal(emq_request_get_member(request, 1), EMQ_EINVAL);
     emq_request_free(request);
+    uint32_t offset = 1;
+    assert_int_equal(emq_request_tra_bitscan(&request, bitmap, 0, 1, 1), EMQ_OK);
+    assert_int_equal(emq_request_get_offset(&offset, request, 0), EMQ_EINVAL);
+    assert_int_equal(offset, 0);
+    assert_int_equal(emq_request_get_offset(NULL, request, 0), EMQ_EINVAL);
+    emq_request_free(request);
+    assert_int_equal(emq_request_get_offset(&offset, NULL, 0), EMQ_EINVAL);
     assert_int_equal(emq_request_get_member(NULL, 0), EMQ_EINVAL);
     assert_int_equal(emq_request_get_number(NULL), 0);
     assert_null(emq_request_get_entry(NULL));
@@ -573,6 +628,10 @@ BUILD(pause, emq_request_pause(&request, "q"))
 BUILD(resume, emq_request_resume(&request, "q"))
 BUILD(append, emq_request_append(&request, NULL, "q", "s", &field, 1))
 BUILD(publish, emq_request_publish(&request, "q", event, event_job, &field, 1))
+BUILD(tra_bitset, emq_request_tra_bitset(&request, bitmap, offsets, 2))
+BUILD(tra_bitclear, emq_request_tra_bitclear(&request, bitmap, offsets, 2))
+BUILD(tra_bitget, emq_request_tra_bitget(&request, bitmap, offsets, 2))
+BUILD(tra_bitscan, emq_request_tra_bitscan(&request, bitmap, 0, 100, 2))
 BUILD(failures_incr, emq_request_failures_incr(&request, "q", "s", "g", "1-1"))
 
 /* A verb, an answer that it may get, the result of that, and how often it is sent when the
@@ -605,12 +664,29 @@ static const struct {
     {build_append, EMQ_VERB_APPEND, "$3\r\n1-1\r\n", EMQ_OK, 1},
     {build_publish, EMQ_VERB_PUBLISH, ":0\r\n", EMQ_OK, 1},
     {build_failures_incr, EMQ_VERB_FAILURES_INCR, ":1\r\n", EMQ_OK, 1},
+    {build_tra_bitset, EMQ_VERB_TRA_BITSET, ":2\r\n", EMQ_OK, 1},
+    {build_tra_bitclear, EMQ_VERB_TRA_BITCLEAR, ":0\r\n", EMQ_OK, 1},
+    {build_tra_bitget, EMQ_VERB_TRA_BITGET, "*2\r\n:1\r\n:0\r\n", EMQ_OK, 1},
+    {build_tra_bitscan, EMQ_VERB_TRA_BITSCAN, "*2\r\n:3\r\n:8\r\n", EMQ_OK, 1},
 };
 
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
-static const emq_async_options short_pause = {
-    .size = sizeof(emq_async_options), .backoff_min_ms = 1, .backoff_max_ms = 2};
+/* So that a verb that is new has its row above. Those that administer are sent as raw commands. */
+static void every_verb_is_a_request(void **state) {
+    (void)state;
+    for (int verb = 0; verb < EMQ_VERBS; verb++) {
+        int is_raw = verb == EMQ_VERB_INSTALL || verb == EMQ_VERB_VERSION ||
+                     verb == EMQ_VERB_TRA_INFO || verb == EMQ_VERB_TRA_COMMANDS;
+        int found = 0;
+        for (size_t i = 0; i < CASES; i++) {
+            found += (int)cases[i].verb == verb;
+        }
+        if (found != !is_raw) {
+            fail_msg("%s has %d requests", emq_verbs[verb].name, found);
+        }
+    }
+}
 
 static peer *start_peer(test_loop *own, peer_step first, const emq_async_options *async_options) {
     const peer_script script = {.steps = {PEER_HANDSHAKE, first}};
@@ -659,7 +735,7 @@ static void a_loss_before_the_request_costs_nothing(void **state) {
     for (size_t i = 0; i < CASES; i++) {
         test_loop own;
         answer a = {.number = 0};
-        peer *p = start_peer(&own, (peer_step){PEER_SEND, cases[i].answer, 0}, &short_pause);
+        peer *p = start_peer(&own, (peer_step){PEER_SEND, cases[i].answer, 0}, &loop_short_pause);
         loop_until_state(&own, EMQ_ASYNC_OPEN);
         peer_act(p, (peer_step){PEER_CLOSE, NULL, 0});
         submit(&own, cases[i].build(), &a);
@@ -679,7 +755,7 @@ static void a_loss_before_the_answer_is_an_unknown_outcome(void **state) {
     for (size_t i = 0; i < CASES; i++) {
         test_loop own;
         answer a = {.number = 0};
-        peer *p = start_peer(&own, (peer_step){PEER_CLOSE, NULL, 0}, &short_pause);
+        peer *p = start_peer(&own, (peer_step){PEER_CLOSE, NULL, 0}, &loop_short_pause);
         submit(&own, cases[i].build(), &a);
         loop_until_ended(&own, &a.out, 1);
         EXPECT_OUTCOME(&a.out, EMQ_ECONNLOST);
@@ -697,8 +773,8 @@ static void a_loss_behind_the_answer_changes_nothing(void **state) {
     for (size_t i = 0; i < CASES; i++) {
         test_loop own;
         answer a = {.number = 0};
-        peer *p =
-            start_peer(&own, (peer_step){PEER_SEND_AND_CLOSE, cases[i].answer, 0}, &short_pause);
+        peer *p = start_peer(&own, (peer_step){PEER_SEND_AND_CLOSE, cases[i].answer, 0},
+                             &loop_short_pause);
         submit(&own, cases[i].build(), &a);
         loop_until_ended(&own, &a.out, 1);
         EXPECT_OUTCOME(&a.out, cases[i].result);
@@ -709,7 +785,7 @@ static void a_loss_behind_the_answer_changes_nothing(void **state) {
 }
 
 static void nothing_is_sent_twice_when_that_is_off(void **state) {
-    emq_async_options async_options = short_pause;
+    emq_async_options async_options = loop_short_pause;
     (void)state;
     async_options.complete_once = 1;
     for (size_t i = 0; i < CASES; i++) {
@@ -732,7 +808,7 @@ static void a_broken_answer_is_believed_of_no_verb(void **state) {
     for (size_t i = 0; i < CASES; i++) {
         test_loop own;
         answer a = {.number = 0};
-        peer *p = start_peer(&own, (peer_step)PEER_SENDS("+what?\r\n"), &short_pause);
+        peer *p = start_peer(&own, (peer_step)PEER_SENDS("+what?\r\n"), &loop_short_pause);
         submit(&own, cases[i].build(), &a);
         loop_until_ended(&own, &a.out, 1);
         EXPECT_OUTCOME(&a.out, EMQ_EPROTOCOL);
@@ -747,8 +823,8 @@ static void a_lease_that_was_not_asked_about_breaks_the_answer(void **state) {
     test_loop own;
     answer a = {.number = 0};
     (void)state;
-    peer *p =
-        start_peer(&own, (peer_step)PEER_SENDS("*1\r\n$14\r\nJOB0KHTOWnGLuD\r\n"), &short_pause);
+    peer *p = start_peer(&own, (peer_step)PEER_SENDS("*1\r\n$14\r\nJOB0KHTOWnGLuD\r\n"),
+                         &loop_short_pause);
     submit(&own, build_extends(), &a);
     loop_until_ended(&own, &a.out, 1);
     EXPECT_OUTCOME(&a.out, EMQ_EPROTOCOL);
@@ -772,11 +848,13 @@ int main(void) {
         ON_SERVER(a_refused_batch_has_one_result),
         ON_SERVER(a_job_with_a_malformed_id_is_named),
         ON_SERVER(a_queue_is_paused_and_resumed),
+        ON_SERVER(bits_are_set_read_and_cleared),
         ON_SERVER(a_wrong_type_is_refused),
         ON_SERVER(records_are_appended),
         ON_SERVER(messages_are_published),
         ON_SERVER(a_claim_waits_for_work),
         ON_SERVER(a_wait_is_ended_by_the_server),
+        TEST(every_verb_is_a_request),
         TEST(wrong_admissions_and_claims_are_refused),
         TEST(wrong_leases_are_refused),
         TEST(other_wrong_calls_are_refused),

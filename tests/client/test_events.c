@@ -9,7 +9,7 @@
 
 #include "command.h"
 #include "event.h"
-#include "server_fixture.h"
+#include "event_fixture.h"
 
 static void expect_events(int line, const emq_events *events, int got, int want) {
     if (got != want || (got < 0) != (emq_events_get_error(events)[0] != '\0')) {
@@ -92,12 +92,6 @@ static void wait_for_reconnects(emq_events *events, uint64_t count) {
     while (emq_events_get_reconnects(events) < count) {
         try_in_vain(events);
     }
-}
-
-static void publish(const char *queue, const char *event) {
-    char base[EMQ_KEY_MAX + 1];
-    assert_true(emq_key_queue(base, sizeof(base), queue, EMQ_KEY_BASE) > 0);
-    run(server.admin, "EMQ.PUBLISH", "1", base, event, "JOB0KHTOWnGLuC", NULL);
 }
 
 static void messages_come_as_they_were_published(void **state) {
@@ -231,10 +225,6 @@ static void who_comes_later_misses_nothing_that_is_his(void **state) {
     emq_events_close(events);
 }
 
-static void kill_subscribers(void) {
-    assert_true(get_integer(server.admin, "CLIENT", "KILL", "TYPE", "pubsub", NULL) > 0);
-}
-
 static void a_killed_connection_leaves_a_gap(void **state) {
     (void)state;
     emq_client_options options = options_for_server(&server);
@@ -300,18 +290,6 @@ static void a_restarted_server_is_found_again(void **state) {
     emq_events_close(events);
 }
 
-/* The words of docs/operations.md: the connect path's, and the listener's. */
-#define CONNECT_WORDS "+client|setname +get +emq.version %R~{emq}:version"
-#define LISTENER_WORDS "+subscribe &emq:{q}:events"
-
-static emq_client_options options_of(const char *rules) {
-    emq_client_options options = options_for_server(&server);
-    redisFree(server_connect_as(&server, "listener", rules));
-    options.username = "listener";
-    options.password = "password";
-    return options;
-}
-
 static void expect_refused(const emq_client_options *options, const char *queue, int want) {
     emq_events *events = NULL;
     int result = emq_events_open(&events, options, queue);
@@ -326,7 +304,7 @@ static void expect_refused(const emq_client_options *options, const char *queue,
 
 static void a_listener_has_the_listeners_rights(void **state) {
     (void)state;
-    emq_client_options options = options_of(CONNECT_WORDS " " LISTENER_WORDS);
+    emq_client_options options = options_of_listener(CONNECT_WORDS " " LISTENER_WORDS);
     options.command_timeout_ms = 1000; /* so that the connection is tested as well */
     emq_events *events = subscribe_to(&options, "q");
     publish("q", "one");
@@ -350,11 +328,11 @@ static void a_listener_has_the_listeners_rights(void **state) {
 
 static void a_word_less_is_refused(void **state) {
     (void)state;
-    emq_client_options options = options_of(CONNECT_WORDS " +subscribe");
+    emq_client_options options = options_of_listener(CONNECT_WORDS " +subscribe");
     expect_refused(&options, "q", EMQ_ENOPERM);
-    options = options_of(CONNECT_WORDS " &emq:{q}:events");
+    options = options_of_listener(CONNECT_WORDS " &emq:{q}:events");
     expect_refused(&options, "q", EMQ_ENOPERM);
-    options = options_of(CONNECT_WORDS " -get " LISTENER_WORDS);
+    options = options_of_listener(CONNECT_WORDS " -get " LISTENER_WORDS);
     expect_refused(&options, "q", EMQ_ENOPERM);
 }
 
@@ -435,17 +413,6 @@ static void a_child_has_no_part_in_it(void **state) {
 
 /* Scripted peers. */
 
-/* clang-format off */
-#define PEER_SUBSCRIBED "*3\r\n$9\r\nsubscribe\r\n$14\r\nemq:{q}:events\r\n:1\r\n"
-#define PEER_MESSAGE "*3\r\n$7\r\nmessage\r\n$14\r\nemq:{q}:events\r\n"
-#define PEER_EVENT(seq) PEER_MESSAGE "$32\r\n{\"event\":\"e\",\"job\":\"j\",\"seq\":" seq "}\r\n"
-/* clang-format on */
-
-static peer *start_pusher(const char *pushed) {
-    peer_script script = {.steps = {PEER_HANDSHAKE, PEER_SENDS(pushed)}};
-    return peer_start(&script);
-}
-
 /* Messages that come with the confirmation, in one read or byte by byte, are not lost. */
 static void messages_right_behind_the_confirmation_count(void **state) {
     (void)state;
@@ -466,46 +433,16 @@ static void messages_right_behind_the_confirmation_count(void **state) {
     }
 }
 
-static void push(peer *p, const char *json) {
-    char bytes[512];
-    int n = snprintf(bytes, sizeof(bytes), PEER_MESSAGE "$%zu\r\n%s\r\n", strlen(json), json);
-    peer_act(p, (peer_step){PEER_SEND, bytes, (size_t)n});
-}
-
 /* Each is dropped with EMQ_EPROTOCOL, and the subscription goes on over the same connection. */
 static void what_is_no_message_is_dropped(void **state) {
-    static const char *const wrong[] = {
-        "",
-        "no JSON",
-        "{",
-        "[]",
-        "7",
-        "{}",
-        "{\"event\":\"e\",\"job\":\"j\"}",
-        "{\"event\":\"e\",\"seq\":2}",
-        "{\"job\":\"j\",\"seq\":2}",
-        "{\"event\":\"e\",\"job\":\"j\",\"seq\":\"2\"}",
-        "{\"event\":\"e\",\"job\":\"j\",\"seq\":2.5}",
-        "{\"event\":\"e\",\"job\":\"j\",\"seq\":99999999999999999999}",
-        "{\"event\":7,\"job\":\"j\",\"seq\":2}",
-        "{\"event\":\"e\",\"job\":null,\"seq\":2}",
-        "{\"event\":\"e\",\"job\":\"j\",\"seq\":2,\"x\":1}",
-        "{\"event\":\"e\",\"job\":\"j\",\"seq\":2,\"x\":{}}",
-        "{\"event\":\"e\",\"job\":\"j\",\"seq\":2,\"x\":\"\xff\"}",
-        "{\"event\":\"e\",\"job\":\"j\",\"seq\":2,\"x\":\"\",\"x\":\"\"}",
-        "{\"event\":\"e\",\"event_b64\":\"/w==\",\"job\":\"j\",\"seq\":2}",
-        "{\"event_b64\":\"?\",\"job\":\"j\",\"seq\":2}",
-        "{\"event_b64\":\"/x==\",\"job\":\"j\",\"seq\":2}",
-        "{\"event\":\"e\",\"job\":\"j\",\"seq\":2} and more",
-    };
     (void)state;
     peer *p = start_pusher(PEER_SUBSCRIBED PEER_EVENT("10"));
     emq_client_options options = options_for_peer(p);
     emq_events *events = subscribe_to(&options, "q");
     EXPECT_MESSAGE(events, 10, 0, 0);
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; not_messages[i] != NULL; i++) {
         char right[64];
-        push(p, wrong[i]);
+        push(p, not_messages[i]);
         (void)snprintf(right, sizeof(right), "{\"event\":\"e\",\"job\":\"j\",\"seq\":%zu}",
                        12 + 2 * i);
         push(p, right);
@@ -520,30 +457,13 @@ static void what_is_no_message_is_dropped(void **state) {
 /* Behind what is no push at all nothing is believed: it is told, and the next call connects anew.
  */
 static void a_peer_that_breaks_the_protocol_is_left(void **state) {
-    static const char *const wrong[] = {
-        "+OK\r\n",
-        ":1\r\n",
-        "$-1\r\n",
-        "*-1\r\n",
-        "*0\r\n",
-        "*1\r\n$7\r\nmessage\r\n",
-        "*3\r\n$7\r\nmessage\r\n$14\r\nemq:{r}:events\r\n$2\r\n{}\r\n",
-        PEER_MESSAGE "$-1\r\n",
-        PEER_MESSAGE ":1\r\n",
-        "*4\r\n$7\r\nmessage\r\n$14\r\nemq:{q}:events\r\n$2\r\n{}\r\n:1\r\n",
-        "*3\r\n*0\r\n*0\r\n*0\r\n",
-        PEER_SUBSCRIBED, /* nobody asked again */
-        "*3\r\n$11\r\nunsubscribe\r\n$14\r\nemq:{q}:events\r\n:0\r\n",
-        "*2000000000\r\n",
-        "?\r\n",
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; not_pushes[i] != NULL; i++) {
         peer *p = start_pusher(PEER_SUBSCRIBED PEER_EVENT("10"));
         emq_client_options options = options_for_peer(p);
         emq_events *events = subscribe_to(&options, "q");
         EXPECT_MESSAGE(events, 10, 0, 0);
-        peer_act(p, (peer_step){PEER_SEND, wrong[i], 0});
+        peer_act(p, (peer_step){PEER_SEND, not_pushes[i], 0});
         EXPECT_NONE(events, LONG_MS, EMQ_EPROTOCOL);
         assert_false(emq_events_is_open(events));
         /* the script begins anew */

@@ -16,31 +16,6 @@
 
 #define DESCRIPTORS 256
 
-/* Runs a child that must end with 0: else with the line of the check that failed. */
-static void run_child(void (*body)(void *), void *data) {
-    int status = -1;
-    (void)fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        body(data);
-        _exit(0);
-    }
-    assert_true(child > 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    if (status != 0) {
-        fail_msg("the child's check failed, status %#x: signal %d, line %d and multiples of 256",
-                 (unsigned)status, WTERMSIG(status), WEXITSTATUS(status));
-    }
-}
-
-/* An exit status has eight bits, of which 0 must not come out. */
-#define CHECK_IN_CHILD(condition)                                                                  \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            _exit(__LINE__ % 256 != 0 ? __LINE__ % 256 : 1);                                       \
-        }                                                                                          \
-    } while (0)
-
 static long long connection_id(emq_client *client) {
     static const char *const words[] = {"CLIENT", "ID"};
     emq_reply *reply = NULL;

@@ -7,7 +7,6 @@
 
 #include "cmocka_all.h"
 #include "decode.h"
-#include "line.h"
 #include "sentinel.h"
 
 static emq_settings settings;
@@ -63,16 +62,18 @@ static void fail_step(emq_search *s, int result, const char *says) {
 #define KNOWS_NOTHING "*-1\r\n"
 
 static void the_question_is_the_one_that_every_sentinel_knows(void **state) {
-    emq_line line = EMQ_LINE_INIT;
+    emq_ask ask;
     emq_search s;
     (void)state;
     start(&s, "a", 60000);
-    assert_int_equal(emq_search_build_question(&line, &s), EMQ_OK);
-    assert_int_equal(line.argc, 3);
-    assert_string_equal(line.argv[0], "SENTINEL");
-    assert_string_equal(line.argv[1], "GET-MASTER-ADDR-BY-NAME");
-    assert_string_equal(line.argv[2], "main");
-    emq_line_clear(&line);
+    assert_int_equal(emq_search_build_ask(&ask, &s), EMQ_OK);
+    assert_int_equal(ask.first, 0);
+    assert_int_equal(ask.end, 1);
+    assert_int_equal(ask.lines[0].argc, 3);
+    assert_string_equal(ask.lines[0].argv[0], "SENTINEL");
+    assert_string_equal(ask.lines[0].argv[1], "GET-MASTER-ADDR-BY-NAME");
+    assert_string_equal(ask.lines[0].argv[2], "main");
+    emq_ask_clear(&ask);
 }
 
 static void each_side_is_reached_with_its_own_user(void **state) {

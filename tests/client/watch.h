@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two servers with the module, one the other's replica, and three sentinels that watch them under
- * the name "main". Any of the servers may be the primary of the moment. */
+ * the name "main". Any of the servers may be the primary of the moment. A failover ends the `admin`
+ * connections of the servers. */
 #ifndef EMQ_TESTS_WATCH_H
 #define EMQ_TESTS_WATCH_H
 

@@ -22,7 +22,7 @@ for header in "$include"/emq/*.h; do
 done
 ((count > 0)) || { echo 'no header found' >&2; exit 1; }
 
-if grep -hE '^ *# *include' "$include"/emq/*.h | grep -vE '<(emq/[a-z]+|std[a-z]+)\.h>$'; then
+if grep -hE '^ *# *include' "$include"/emq/*.h | grep -vE '<(emq/[a-z_]+|std[a-z]+)\.h>$'; then
     echo 'a public header includes something else than emq and the C standard library' >&2
     exit 1
 fi

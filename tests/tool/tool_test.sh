@@ -243,14 +243,31 @@ case_records() {
     # in the order in which they came
     emq 0 peek q -n 3000 --json
     json_is 'map(.payload)[5:] == [range(1; 2501) | tostring]'
-    # one of 6 MB, which fills batches of its own
-    head -c 6000000 /dev/zero | tr '\0' x | emq 0 enqueue big - -0
-    "$tool" job big "$(<"$scratch/out")" --payload | cmp - <(head -c 6000000 /dev/zero | tr '\0' x)
+    # larger than a batch, and small ones in between
+    big() { head -c 6000000 /dev/zero | tr '\0' "$1"; }
+    { printf 'a\0' && big x && printf '\0b\0' && big y && printf '\0' && big z; } | emq 0 enqueue big - -0
+    mapfile -t ids <"$scratch/out"
+    ((${#ids[@]} == 5)) || die 'not five'
+    "$tool" job big "${ids[1]}" --payload | cmp - <(big x)
+    "$tool" job big "${ids[3]}" --payload | cmp - <(big y)
+    "$tool" job big "${ids[4]}" --payload | cmp - <(big z)
+    [[ $("$tool" job big "${ids[2]}" --payload) == b ]] || die 'the small one is another'
     # too big: those in front are admitted, and it says so
     { printf 'small\0' && head -c 2000 /dev/zero | tr '\0' x; } >"$scratch/in"
     EMQ_URL="$EMQ_URL?max_payload=1000" emq 2 enqueue small - -0 <"$scratch/in"
     error_has '1 admitted; 0 unknown'
     (($(wc -l <"$scratch/out") == 1)) || die 'the id is missing'
+}
+
+# On a terminal a line tells how far it is, and the ids are left out of its way.
+case_progress() {
+    command -v script >/dev/null || { echo 'no script(1): skipped' && exit 77; }
+    a_server
+    script -qec "seq 3000 | $(printf '%q ' "$tool" enqueue q -) >$(printf %q "$scratch/ids")" /dev/null >"$scratch/out" </dev/null
+    (($(wc -l <"$scratch/ids") == 3000)) || die 'ids are missing'
+    grep -Eq $'\r3000 admitted, [0-9]+ a second' "$scratch/out" || die 'no progress is told'
+    seq 10 | emq 0 enqueue q -
+    no_error
 }
 
 # What came is sent when the input pauses, not when it ends.
@@ -289,6 +306,9 @@ case_refused() {
     "$cli" -s "$socket" ACL SETUSER nobody on nopass '+emq.version' '+get' '%R~{emq}:version' >/dev/null
     emq 4 enqueue q x --json --url "unix://nobody:x@$socket"
     json_error_is '.[0].error == "EMQ_ENOPERM"'
+    seq 10 | emq 4 enqueue q - --json --url "unix://nobody:x@$socket"
+    json_is 'length == 10 and all(.result == "EMQ_ENOPERM")'
+    json_error_is '.[0].error == "EMQ_ENOPERM" and .[1] == {"verb": "enqueue", "admitted": 0, "duplicates": 0, "unknown": 0, "refused": 10}'
     counts_are 0 0 0 0
 }
 
@@ -311,8 +331,18 @@ case_schedule() {
     emq 0 promote q --limit 10 --json
     json_is '. == [{"queue":"q","promoted":10}]'
     counts_are 1010 0 492 0
-    emq 0 schedule q x --in 0 --id JOB0NgWEfAEJfs
-    emq 1 schedule q x --in 0 --id JOB0NgWEfAEJfs
+    emq 0 schedule s x --in 1h --id JOB0NgWEfAEJfs
+    emq 1 schedule s x --in 0 --id JOB0NgWEfAEJfs
+    emq 1 reschedule s JOB0NgWEfAEJfs JOB0NgWEfAEJft --at @1000000000
+    output_is $'JOB0NgWEfAEJfs scheduled\nJOB0NgWEfAEJft gone'
+    emq 0 peek s --scheduled --json
+    json_is '.[0].due_ms == 1000000000000'
+    emq 0 promote s
+    emq 4 reschedule s JOB0NgWEfAEJfs --in 1h --json
+    json_is '.[0].result == "EMQ_ESTATE"'
+    emq 2 reschedule s JOB0NgWEfAEJfs
+    emq 2 reschedule s JOB --in 1h
+    emq 2 reschedule s --in 1h
     for when in '' 1 1w -1s 1.5h 99999999999999999999s 3651d; do
         emq 2 schedule q x --in "$when"
         error_has '--in '
@@ -430,6 +460,21 @@ case_look() {
     cmp "$scratch/ids" "$scratch/out"
     emq 0 peek many --ids -n 2050 --newest
     tac "$scratch/ids" | head -n 2050 | cmp - "$scratch/out"
+    # by time: leases and due times
+    emq 1 peek q --active
+    emq 1 peek q --scheduled
+    emq 0 claim q --lease 1h
+    emq 0 peek q --active --json
+    json_is 'length == 1 and .[0].id == "'"${ids[0]}"'" and .[0].state == "active" and .[0].lease_end_ms > .[0].minted_ms + 3000000'
+    emq 0 peek q --active
+    output_has 'LEASE ENDS'
+    seq 1100 | emq 0 schedule q - --in 1h -q
+    emq 0 schedule q due --at 2000-01-01T00:00Z -q
+    emq 0 peek q --scheduled -n 1
+    output_has '2000-01-01T00:00:00.000Z  due'
+    emq 0 peek q --scheduled -n 5000 --json
+    json_is 'length == 1101 and (map(.id) | unique | length) == 1101 and .[0].due_ms == 946684800000'
+    emq 2 peek q --active --scheduled
     # an id that no client of ours has made
     "$cli" -s "$socket" ZADD 'emq:{q}:pending' 0 $'JOB\033' >/dev/null
     emq 0 peek q
@@ -467,6 +512,17 @@ case_dead() {
     output_is '1 reprocessed'
     counts_are 2 0 0 0
     emq 1 reprocess q --all --yes
+    # one that can't be revived so keeps no other one from it
+    for lease in 1 2 3; do
+        "$cli" -s "$socket" ZADD 'emq:{odd}:dead' 0 "JOB0000000000$lease" >/dev/null
+        "$cli" -s "$socket" HSET "emq:{odd}:job:JOB0000000000$lease" state dead attempts 1 payload x >/dev/null
+    done
+    "$cli" -s "$socket" ZADD 'emq:{odd}:dead' 0 JOBx >/dev/null
+    "$cli" -s "$socket" HSET 'emq:{odd}:job:JOB00000000003' group lane >/dev/null
+    emq 4 reprocess odd --all --yes
+    output_is '2 reprocessed'
+    error_has 'EMQLANE'
+    error_has '2 were passed over'
     # more than a page, and not all of them
     for ((lease = 0; lease < 1200; lease++)); do
         printf 'ZADD emq:{q}:dead 0 JOB0000000%04d\nHSET emq:{q}:job:JOB0000000%04d state dead attempts 1 payload x\n' \
@@ -638,6 +694,158 @@ case_events() {
     emq 4 events q --url "unix://deaf:x@$socket"
 }
 
+# A command per job: what it is given, and what becomes of the job.
+case_work() {
+    local id
+    a_server
+    emq 2 work q
+    emq 2 work q -- no-such-command
+    emq 2 work q -- /
+    emq 2 work q --lease 999ms -- true
+    emq 2 work q --jobs 0 -- true
+    emq 2 work 'no queue' -- true
+    EMQ_URL="unix://nobody:x@$socket" emq 4 work q -- true
+    seq 1 40 | emq 0 enqueue q - -q
+    emq 0 work q -j 4 --until-empty -- sh -c 'cat >"$0/$EMQ_JOB_ID.$EMQ_JOB_QUEUE.$EMQ_JOB_ATTEMPTS"' "$scratch"
+    error_has '40 completed, 0 failed'
+    counts_are 0 0 0 0
+    cat "$scratch"/JOB*.q.1 | tr -d '\n' >"$scratch/all"
+    [[ $(<"$scratch/all") == "$(seq 1 40 | tr -d '\n')" ]] || die 'the payloads are others'
+    # every byte, and one that nobody reads
+    printf 'a\n\377\0' >"$scratch/payload"
+    head -c 3000000 /dev/zero >"$scratch/big"
+    printf 'EMQ.ENQUEUE 2 emq:{q}:job:%s emq:{q}:pending %s "a\\n\\xff\\x00"\n' JOB00000000001 JOB00000000001 |
+        "$cli" -s "$socket" >/dev/null
+    emq 0 work q -e -- cp /dev/stdin "$scratch/copy"
+    cmp "$scratch/payload" "$scratch/copy"
+    tr '\0' x <"$scratch/big" | emq 0 enqueue q - -0 -q
+    emq 0 work q -e -v -- true
+    error_has ': success'
+    counts_are 0 0 0 0
+    # failures
+    emq 0 enqueue q x
+    id=$(<"$scratch/out")
+    emq 0 work q -e -m 1 -- sh -c 'echo first >&2; printf "\\n a \\377 b \\n" >&2; exit 3'
+    error_has 'first'
+    error_has '1 failed (1 of them dead)'
+    "$tool" job q "$id" --json | jq -e '.last_error_b64 == "ZXhpdCBzdGF0dXMgMzogZmlyc3QKCiBhIP8gYg=="' >/dev/null ||
+        die "another error: $("$tool" job q "$id")"
+    emq 0 enqueue r x
+    id=$(<"$scratch/out")
+    emq 0 work r -e -m 1 -- sh -c 'kill -9 $$'
+    emq 0 job r "$id"
+    output_has 'last error  killed by signal 9'
+    # the tail of much
+    emq 0 enqueue s x
+    id=$(<"$scratch/out")
+    emq 0 work s -e -m 1 -- sh -c 'yes | head -c 100000 >&2; printf "the end" >&2; exit 1'
+    "$tool" job s "$id" --json | jq -e '(.last_error | length) > 4000 and (.last_error | length) < 9000 and (.last_error | endswith("the end"))' >/dev/null ||
+        die 'the tail is another'
+    # for machines: the command's output is in nobody's way
+    emq 0 enqueue t x -q
+    emq 0 work t -e --json -- echo hello
+    json_is 'map(select(.event == "success"))[0] | .queue == "t" and .result == "EMQ_OK" and .attempts == 1'
+    error_has 'hello'
+}
+
+# It is tried again behind a pause, until it works.
+case_work_again() {
+    a_server
+    emq 0 enqueue q x -q
+    "$tool" work q -b 1ms -- sh -c '[ "$EMQ_JOB_ATTEMPTS" -ge 3 ]' 2>"$scratch/err" &
+    background=("$!")
+    is_completed() { [[ $("$cli" -s "$socket" HGET 'emq:{q}:metrics:completed' count) == 1 ]]; }
+    wait_for is_completed
+    kill -TERM "${background[0]}"
+    wait "${background[0]}"
+    background=()
+    error_has '1 completed, 2 failed'
+}
+
+is_there() { [[ -e $1 ]]; }
+is_over() { ! kill -0 "$1"; }
+start_work() { # start_work ARGUMENT...: in the background
+    "$tool" work "$@" >"$scratch/out" 2>"$scratch/err" &
+    background=("$!")
+}
+end_work() { # end_work SIGNAL
+    local result=0
+    kill "-$1" "${background[0]}"
+    wait "${background[0]}" || result=$?
+    background=()
+    ((result == 0)) || die "exit status $result"
+}
+
+# SIGTERM reaches the commands, and all that they have started ends.
+case_work_stop() {
+    a_server
+    emq 0 enqueue q willing -q
+    start_work q -- sh -c 'trap "touch $0/told; exit 0" TERM; touch $0/started; while :; do sleep 0.02; done' "$scratch"
+    wait_for is_there "$scratch/started"
+    end_work TERM
+    is_there "$scratch/told" || die 'the command was not told'
+    error_has '1 completed'
+    counts_are 0 0 0 0
+    # one that obeys and has not finished: its job goes back, without a failure
+    emq 0 enqueue q unfinished
+    local id
+    id=$(<"$scratch/out")
+    start_work q -j 3 -- sh -c 'echo $$ >$0/pid; mv $0/pid $0/pid.1; exec sleep 600' "$scratch"
+    wait_for is_there "$scratch/pid.1"
+    end_work INT
+    error_has '1 given back'
+    counts_are 1 0 0 0
+    emq 0 job q "$id" --json
+    json_is '.[0] | .failures == 0 and .stalled == 0 and .attempts == 1'
+    is_over "$(<"$scratch/pid.1")" 2>/dev/null || die 'the command still runs'
+    # one that does not listen, and neither does its child
+    start_work q --grace 100ms -- sh -c 'trap "" TERM
+        sh -c "trap \"\" TERM; echo \$\$ >$0/inner; while :; do sleep 0.02; done" & echo $$ >$0/outer
+        while :; do sleep 0.02; done' "$scratch"
+    wait_for test -s "$scratch/inner"
+    wait_for test -s "$scratch/outer"
+    end_work TERM
+    wait_for is_over "$(<"$scratch/inner")"
+    wait_for is_over "$(<"$scratch/outer")"
+    counts_are 1 0 0 0
+    # a second signal does not wait for the grace period
+    rm "$scratch/outer" "$scratch/told"
+    start_work q --grace 1h -- sh -c 'trap "touch $0/told" TERM; echo $$ >$0/outer; while :; do sleep 0.02; done' "$scratch"
+    wait_for test -s "$scratch/outer"
+    kill -TERM "${background[0]}"
+    wait_for is_there "$scratch/told"
+    end_work TERM
+    is_over "$(<"$scratch/outer")" 2>/dev/null || die 'the command still runs'
+    counts_are 1 0 0 0
+}
+
+case_work_time() {
+    local id
+    a_server
+    # longer than its lease
+    emq 0 enqueue q x -q
+    emq 0 work q -e --lease 1s -- sh -c 'sleep 3; echo "attempt $EMQ_JOB_ATTEMPTS"'
+    output_is 'attempt 1'
+    error_has '1 completed'
+    # longer than it may
+    emq 0 enqueue q x
+    id=$(<"$scratch/out")
+    emq 0 work q -e -m 1 --timeout 200ms --grace 100ms -- sh -c 'trap "" TERM; echo late >&2; while :; do sleep 0.02; done'
+    emq 0 job q "$id"
+    output_has 'last error  timed out: late'
+    # its lease is lost: the command is told to end, and nothing is settled
+    emq 0 enqueue r x
+    id=$(<"$scratch/out")
+    start_work r --lease 1s -- sh -c 'echo $$ >$0/pid; exec sleep 600' "$scratch"
+    wait_for test -s "$scratch/pid"
+    "$tool" requeue r "$id" 1 >/dev/null
+    "$tool" pause r >/dev/null
+    wait_for is_over "$(<"$scratch/pid")"
+    end_work TERM
+    emq 0 job r "$id" --json
+    json_is '.[0] | .failures == 0'
+}
+
 # Every kind of key is known, with its queue and what its id tells.
 case_key() {
     local tail
@@ -700,7 +908,13 @@ case_acl() {
     emq 1 fail - -m 1 <"$scratch/in"
     emq 0 sweep q
     emq 4 enqueue q x
-    emq 4 peek q
+    emq 4 stats q
+    "$cli" -s "$socket" ACL LOG RESET >/dev/null
+    emq 0 work q --until-empty -- true
+    error_has '3 completed, 0 failed'
+    [[ -z $("$cli" -s "$socket" ACL LOG) ]] || die "a worker lacks a right: $("$cli" -s "$socket" ACL LOG)"
+    as producer
+    emq 0 enqueue q six -q
     as operator
     emq 0 ping
     emq 0 stats q

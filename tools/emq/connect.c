@@ -9,6 +9,7 @@
 
 #include "tool.h"
 
+#define NOTE_MAX 1024
 #define DEFAULT_URL "redis://127.0.0.1:6379"
 
 static const struct {
@@ -38,9 +39,7 @@ static void fail_json(const tool *t, const char *what, int result, const char *d
     (void)json_object_set_new(object, "what", json_string(what));
     (void)json_object_set_new(object, "message", json_string(emq_strerror(result)));
     tool_json_bytes(object, "detail", detail, strlen(detail));
-    (void)json_dumpf(object, stderr, JSON_COMPACT);
-    (void)fputc('\n', stderr);
-    json_decref(object);
+    tool_print_json_error(object);
 }
 
 int tool_fail(const tool *t, const char *what, int result, const char *detail) {
@@ -70,12 +69,31 @@ void tool_say(const tool *t, const char *format, va_list arguments) {
     (void)vfprintf(stderr, format, arguments);
 }
 
+static void note_json(const tool *t, const char *note) {
+    json_t *object = json_object();
+    (void)json_object_set_new(object, "verb", json_string(t->verb->name));
+    tool_json_bytes(object, "note", note, strlen(note));
+    tool_print_json_error(object);
+}
+
+/* A line at a time, whatever other threads have to say. */
 void tool_note(const tool *t, const char *format, ...) {
+    char note[NOTE_MAX];
     va_list arguments;
     va_start(arguments, format);
-    tool_say(t, format, arguments);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, in the line above */
+    (void)vsnprintf(note, sizeof(note), format, arguments);
     va_end(arguments);
+    if (t->json) {
+        note_json(t, note);
+        return;
+    }
+    (void)fflush(stdout);
+    flockfile(stderr);
+    (void)fprintf(stderr, "emq %s: ", t->verb->name);
+    tool_print_bytes(stderr, note, strlen(note), 0);
     (void)fputc('\n', stderr);
+    funlockfile(stderr);
 }
 
 int tool_usage(const tool *t, const char *format, ...) {
@@ -109,14 +127,15 @@ int tool_address(tool *t, emq_client_options *out) {
     return TOOL_DONE;
 }
 
+int tool_connect(tool *t, const emq_client_options *options) {
+    int result = emq_client_open(&t->client, options);
+    return result == EMQ_OK ? TOOL_DONE : tool_fail_client(t, "cannot connect", result);
+}
+
 int tool_open(tool *t) {
     emq_client_options options;
     int status = tool_address(t, &options);
-    if (status != TOOL_DONE) {
-        return status;
-    }
-    int result = emq_client_open(&t->client, &options);
-    return result == EMQ_OK ? TOOL_DONE : tool_fail_client(t, "cannot connect", result);
+    return status == TOOL_DONE ? tool_connect(t, &options) : status;
 }
 
 void tool_close(tool *t) {

@@ -12,7 +12,7 @@
 #include "tool.h"
 
 #define DEFAULT_LEASE_MS 30000
-#define DEFAULT_MAX_FAILURES 3
+#define DEFAULT_MAX_FAILURES 10
 #define LEASE_LINE_MAX 4096 /* with a payload behind the tab it would be more */
 #define PAYLOAD_SHOWN 60
 
@@ -221,6 +221,9 @@ static int settle_input(const settling *s) {
         status = one > status ? one : status;
         (void)fflush(stdout);
     }
+    if (!emq_client_is_open(s->t->client)) {
+        tool_note(s->t, "the connection is lost: nothing behind this lease was settled");
+    }
     if (next == FEED_ERROR || next == FEED_TOO_BIG) {
         status = tool_fail(s->t, "standard input", EMQ_ESYSTEM, strerror(errno));
     }
@@ -289,7 +292,7 @@ static int run_fail(tool *t) {
 static const tool_option fail_options[] = {
     {"error", 'e', "TEXT", "what went wrong (default: failed by hand)"},
     {"delay", 'd', "TIME", "until it may be tried again (default 0)"},
-    {"max-failures", 'm', "N", "it is a dead letter at so many failures (default 3)"},
+    {"max-failures", 'm', "N", "it is a dead letter at so many failures (default 10)"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -61,18 +61,33 @@ typedef struct listing {
     int64_t listed;
     char last[EMQ_QUEUE_MAX + 1]; /* the id that the next page begins behind */
     size_t last_length;           /* 0: the first page */
+    int64_t looked_at;            /* members so far, where pages are counted off */
+    int64_t score_ms;             /* of the one that is shown, where the score is a time */
 } listing;
+
+/* Whether the members have a time: the end of a lease, or when they are due. */
+static int has_times(const listing *l) {
+    return l->set == EMQ_KEY_ACTIVE || l->set == EMQ_KEY_SCHEDULE;
+}
 
 /* One page: the one or the other. */
 typedef struct page {
     emq_ids *ids;
     emq_reply *reply;
+    size_t step; /* 2: a score behind each member of the reply */
     size_t count;
 } page;
 
 static const char *page_get(const page *p, size_t i, size_t *n) {
     return p->ids != NULL ? emq_ids_get_text(p->ids, i, n)
-                          : emq_reply_get_string(emq_reply_get_element(p->reply, i), n);
+                          : emq_reply_get_string(emq_reply_get_element(p->reply, i * p->step), n);
+}
+
+static int64_t page_get_score(const page *p, size_t i) {
+    const char *text = p->step != 2
+                           ? NULL
+                           : emq_reply_get_string(emq_reply_get_element(p->reply, i * 2 + 1), NULL);
+    return text == NULL ? 0 : (int64_t)strtod(text, NULL);
 }
 
 static void page_clear(page *p) {
@@ -95,12 +110,35 @@ static int read_oldest(page *out, listing *l, uint32_t limit) {
     const char *const words[] = {"ZRANGE", key, from, "+", "BYLEX", "LIMIT", "0", number};
     const size_t lengths[] = {6, (size_t)length, l->last_length + 1, 1, 5, 5, 1, (size_t)digits};
     int result = emq_client_command(&out->reply, l->t->client, 8, words, lengths);
+    out->step = 1;
     out->count = result == EMQ_OK ? emq_reply_get_count(out->reply) : 0;
+    return result;
+}
+
+/* ZRANGE <set> <from> <to> WITHSCORES: by time. What comes and goes in between shifts the pages. */
+static int read_by_time(page *out, listing *l, uint32_t limit) {
+    char key[EMQ_KEY_MAX + 1];
+    char from[24];
+    char to[24];
+    const char *const words[] = {"ZRANGE", key, from, to, "WITHSCORES"};
+    int length = emq_key_queue(key, sizeof(key), l->queue, l->set);
+    if (length < 0) {
+        return length;
+    }
+    (void)snprintf(from, sizeof(from), "%" PRId64, l->looked_at);
+    (void)snprintf(to, sizeof(to), "%" PRId64, l->looked_at + limit - 1);
+    int result = emq_client_command(&out->reply, l->t->client, 5, words, NULL);
+    out->step = 2;
+    out->count = result == EMQ_OK ? emq_reply_get_count(out->reply) / 2 : 0;
+    l->looked_at += (int64_t)out->count;
     return result;
 }
 
 static int read_page(page *out, listing *l, uint32_t limit) {
     memset(out, 0, sizeof(*out));
+    if (has_times(l)) {
+        return read_by_time(out, l, limit);
+    }
     if (!l->is_newest_first) {
         return read_oldest(out, l, limit);
     }
@@ -110,10 +148,26 @@ static int read_page(page *out, listing *l, uint32_t limit) {
     return result;
 }
 
+static const char *time_name(const listing *l) {
+    return l->set == EMQ_KEY_ACTIVE ? "lease_end_ms" : "due_ms";
+}
+
+static void print_header(const listing *l) {
+    (void)printf("%-14s  %-10s  %8s  %8s  ", "ID", "AGE", "ATTEMPTS", "FAILURES");
+    if (has_times(l)) {
+        (void)printf("%-24s  ", l->set == EMQ_KEY_ACTIVE ? "LEASE ENDS" : "DUE");
+    }
+    (void)puts(l->set == EMQ_KEY_DEAD ? "LAST ERROR" : "PAYLOAD");
+}
+
 static void print_job_row(const listing *l, const emq_id *id, const emq_row *row) {
     size_t n = 0;
     if (l->t->json) {
-        tool_print_json(row_to_json(l->queue, id, row));
+        json_t *object = row_to_json(l->queue, id, row);
+        if (has_times(l)) {
+            (void)json_object_set_new(object, time_name(l), json_integer(l->score_ms));
+        }
+        tool_print_json(object);
         return;
     }
     char age[TOOL_TIME_MAX];
@@ -122,6 +176,10 @@ static void print_job_row(const listing *l, const emq_id *id, const emq_row *row
     tool_format_age(age, tool_now_ms() - minted_ms);
     (void)printf("%-14s  %-10s  %8" PRId64 "  %8" PRId64 "  ", id->text, age,
                  emq_row_get_attempts(row), emq_row_get_failures(row));
+    if (has_times(l)) {
+        tool_format_time(age, l->score_ms);
+        (void)printf("%-24s  ", age);
+    }
     const char *text =
         l->set == EMQ_KEY_DEAD ? emq_row_get_last_error(row, &n) : emq_row_get_payload(row, &n);
     if (text != NULL) {
@@ -168,6 +226,7 @@ static int list_page(listing *l, const page *p) {
         if (text == NULL || n >= sizeof(l->last)) {
             return tool_fail(l->t, "cannot list", EMQ_EPROTOCOL, "a member that is no id");
         }
+        l->score_ms = page_get_score(p, i);
         status = list_one(l, text, n);
         memcpy(l->last, text, n);
         l->last_length = n;
@@ -180,8 +239,7 @@ static int list_jobs(listing *l) {
     size_t count = PAGE;
     size_t limit = PAGE;
     if (!l->t->json && !l->is_ids_only) {
-        (void)printf("%-14s  %-10s  %8s  %8s  %s\n", "ID", "AGE", "ATTEMPTS", "FAILURES",
-                     l->set == EMQ_KEY_DEAD ? "LAST ERROR" : "PAYLOAD");
+        print_header(l);
     }
     while (status == TOOL_DONE && count == limit && l->listed < l->most) {
         page p;
@@ -216,12 +274,24 @@ static int run_listing(tool *t, emq_key_kind set, int is_newest_first) {
     "status 1: there is none.\n"
 
 static int run_peek(tool *t) {
-    return run_listing(t, EMQ_KEY_PENDING, tool_value(t, "newest") != NULL);
+    int is_active = tool_value(t, "active") != NULL;
+    int is_scheduled = tool_value(t, "scheduled") != NULL;
+    int is_newest_first = tool_value(t, "newest") != NULL;
+    if (is_active + is_scheduled + is_newest_first > 1) {
+        return tool_usage(t, "takes one of --active, --scheduled and --newest");
+    }
+    return run_listing(t,
+                       is_active      ? EMQ_KEY_ACTIVE
+                       : is_scheduled ? EMQ_KEY_SCHEDULE
+                                      : EMQ_KEY_PENDING,
+                       is_newest_first);
 }
 
 static const tool_option peek_options[] = {
     {"max", 'n', "N", "so many at most (default 20)"},
-    {"newest", 'r', NULL, "the newest first"},
+    {"newest", 'r', NULL, "the newest pending jobs first"},
+    {"active", 'a', NULL, "the leased jobs instead, by the end of their lease"},
+    {"scheduled", 's', NULL, "the jobs that wait for a time instead, by it"},
     {"ids", 0, NULL, "the ids alone, without a look at the rows"},
     {NULL, 0, NULL, NULL},
 };
@@ -231,8 +301,9 @@ const tool_verb verb_peek = {
     .arguments = "QUEUE",
     .least = 1,
     .most = 1,
-    .summary = "List pending jobs in the order in which they will be claimed",
-    .details = LISTING_DETAILS,
+    .summary =
+        "List pending jobs in the order in which they will be claimed; or leased or due ones",
+    .details = LISTING_DETAILS "The token of a lease is the number of attempts.\n",
     .example = "emq peek orders -n 5\n",
     .options = peek_options,
     .run = run_peek,

@@ -30,10 +30,19 @@ static void print_count(const tool *t, const char *name, int64_t count) {
     }
 }
 
-/* --- reprocess --- */
+/* --- jobs that are named --- */
 
-static int reprocess_one(tool *t, const emq_id *id) {
-    int result = emq_reprocess(t->client, t->argv[0], id);
+/* What is done to each of them. */
+typedef struct change {
+    tool *t;
+    const char *past;
+    int (*make)(const struct change *c, const emq_id *id);
+    emq_when when;
+} change;
+
+static int change_one(const change *c, const emq_id *id) {
+    tool *t = c->t;
+    int result = c->make(c, id);
     if (t->json) {
         json_t *object = json_object();
         (void)json_object_set_new(object, "queue", json_string(t->argv[0]));
@@ -41,29 +50,62 @@ static int reprocess_one(tool *t, const emq_id *id) {
         tool_json_result(object, result);
         tool_print_json(object);
     } else if (result >= 0) {
-        (void)printf("%s %s\n", id->text, result == EMQ_OK ? "pending" : "gone");
+        (void)printf("%s %s\n", id->text, result == EMQ_OK ? c->past : "gone");
     }
     return result < 0 ? tool_fail_client(t, id->text, result) : tool_status(result);
 }
 
-static int reprocess_given(tool *t) {
-    int worst = TOOL_DONE;
+/* The ids behind the queue, all of which are read before anything is sent. */
+static int change_given(const change *c) {
+    tool *t = c->t;
     emq_id id;
-    for (int i = 1; i < t->argc; i++) { /* all of them, before anything is sent */
-        if (tool_id(t, &id, t->argv[i]) != TOOL_DONE) {
-            return TOOL_USAGE;
-        }
+    int worst = tool_queue(t, t->argv[0]);
+    for (int i = 1; i < t->argc && worst == TOOL_DONE; i++) {
+        worst = tool_id(t, &id, t->argv[i]);
     }
-    int status = tool_open(t);
-    if (status != TOOL_DONE) {
-        return status;
+    if (worst == TOOL_DONE) {
+        worst = tool_open(t);
     }
     for (int i = 1; i < t->argc && emq_client_is_open(t->client); i++) {
         (void)tool_id(t, &id, t->argv[i]);
-        status = reprocess_one(t, &id);
+        int status = change_one(c, &id);
         worst = status > worst ? status : worst;
     }
     return worst;
+}
+
+static int do_reschedule(const change *c, const emq_id *id) {
+    return emq_reschedule(c->t->client, c->t->argv[0], id, c->when);
+}
+
+static int run_reschedule(tool *t) {
+    change c = {.t = t, .past = "scheduled", .make = do_reschedule};
+    int status = tool_when(t, &c.when);
+    return status == TOOL_DONE ? change_given(&c) : status;
+}
+
+static const tool_option reschedule_options[] = {
+    {"in", 0, "TIME", "how long from now, as 30s, 5m, 2h, 1d"},
+    {"at", 0, "MOMENT", "when, as 2026-01-02T03:04:05Z or @UNIX-SECONDS"},
+    {NULL, 0, NULL, NULL},
+};
+
+const tool_verb verb_reschedule = {
+    .name = "reschedule",
+    .arguments = "QUEUE ID...",
+    .least = 2,
+    .most = TOOL_ANY,
+    .summary = "Give scheduled jobs another time",
+    .details = "Exit status 1: a job is gone; 4: a job is not scheduled.\n",
+    .example = "emq reschedule orders JOB0NgWEfAEJfs --in 0\n",
+    .options = reschedule_options,
+    .run = run_reschedule,
+};
+
+/* --- reprocess --- */
+
+static int do_reprocess(const change *c, const emq_id *id) {
+    return emq_reprocess(c->t->client, c->t->argv[0], id);
 }
 
 typedef struct revival {
@@ -71,57 +113,67 @@ typedef struct revival {
     emq_pipeline *pipeline;
     int64_t left;
     int64_t revived;
+    int64_t passed_over; /* a row that can't be revived so, an id that is none */
+    int status;          /* the worst so far */
     char last[EMQ_QUEUE_MAX + 1];
     size_t last_length;
 } revival;
 
-/* Those of a page that can't be revived (somebody else was faster, another row than it should be)
- * are passed over: they are seen in the count, and in emq dead. */
+/* Adds one, and remembers where the next page begins. */
+static int add_dead(revival *r, const char *text, size_t n) {
+    emq_id id;
+    if (n >= sizeof(r->last)) {
+        return EMQ_EPROTOCOL;
+    }
+    memcpy(r->last, text, n);
+    r->last_length = n;
+    int result = emq_id_parse(&id, text, n);
+    if (result == EMQ_OK) {
+        result = emq_pipeline_reprocess(r->pipeline, r->t->argv[0], &id);
+    }
+    if (result == EMQ_ENOMEM) {
+        return result;
+    }
+    r->passed_over += result != EMQ_OK;
+    return EMQ_OK;
+}
+
+/* The first refusal is told; one keeps none of the others from being revived. Those that somebody
+ * else has revived meanwhile are none of ours. */
+static void account_for(revival *r, size_t i) {
+    int result = emq_pipeline_get_result(r->pipeline, i);
+    r->revived += result == EMQ_OK;
+    r->passed_over += result < 0;
+    if (result < 0 && r->status == TOOL_DONE) {
+        r->status = tool_fail(r->t, "one of them", result, emq_pipeline_get_error(r->pipeline, i));
+    }
+}
+
 static int revive_page(revival *r, const emq_ids *ids) {
-    size_t count = emq_ids_get_count(ids);
-    for (size_t i = 0; i < count; i++) {
-        emq_id id;
+    int result = EMQ_OK;
+    for (size_t i = 0; i < emq_ids_get_count(ids) && result == EMQ_OK; i++) {
         size_t n = 0;
         const char *text = emq_ids_get_text(ids, i, &n);
-        if (n >= sizeof(r->last)) {
-            return EMQ_EPROTOCOL;
-        }
-        memcpy(r->last, text, n);
-        r->last_length = n;
-        int result = emq_id_parse(&id, text, n);
-        if (result == EMQ_OK) {
-            result = emq_pipeline_reprocess(r->pipeline, r->t->argv[0], &id);
-        }
-        if (result == EMQ_ENOMEM) {
-            return result;
-        }
+        result = add_dead(r, text, n);
     }
-    int result = emq_pipeline_get_count(r->pipeline) == 0 ? EMQ_OK : emq_pipeline_run(r->pipeline);
+    if (result != EMQ_OK || emq_pipeline_get_count(r->pipeline) == 0) {
+        return result;
+    }
+    result = emq_pipeline_run(r->pipeline);
     for (size_t i = 0; i < emq_pipeline_get_count(r->pipeline); i++) {
-        r->revived += emq_pipeline_get_result(r->pipeline, i) == EMQ_OK;
+        account_for(r, i);
     }
     return result;
 }
 
-static int first_refusal(const revival *r) {
-    for (size_t i = 0; i < emq_pipeline_get_count(r->pipeline); i++) {
-        int result = emq_pipeline_get_result(r->pipeline, i);
-        if (result < 0) {
-            return tool_fail(r->t, emq_err_name(result), result,
-                             emq_pipeline_get_error(r->pipeline, i));
-        }
-    }
-    return TOOL_DONE;
-}
-
-static int revive(revival *r) {
-    int status = TOOL_DONE;
+static void revive(revival *r) {
+    int result = EMQ_OK;
     size_t count = PAGE;
     size_t limit = PAGE;
-    while (status == TOOL_DONE && count == limit && r->left > 0) {
+    while (result == EMQ_OK && count == limit && r->left > 0) {
         emq_ids *ids = NULL;
         limit = r->left < PAGE ? (size_t)r->left : PAGE;
-        int result =
+        result =
             emq_ids_browse(&ids, r->t->client, r->t->argv[0], EMQ_KEY_DEAD,
                            r->last_length == 0 ? NULL : r->last, r->last_length, (uint32_t)limit);
         count = emq_ids_get_count(ids);
@@ -130,11 +182,12 @@ static int revive(revival *r) {
             result = revive_page(r, ids);
         }
         emq_ids_free(ids);
-        status =
-            result == EMQ_OK ? first_refusal(r) : tool_fail_client(r->t, "cannot go on", result);
         emq_pipeline_clear(r->pipeline);
     }
-    return status;
+    if (result != EMQ_OK) {
+        int status = tool_fail_client(r->t, "cannot go on", result);
+        r->status = status > r->status ? status : r->status;
+    }
 }
 
 static int reprocess_all(tool *t) {
@@ -142,7 +195,7 @@ static int reprocess_all(tool *t) {
     emq_counts counts = EMQ_COUNTS_INIT;
     int status = tool_number(t, &r.left, "max", INT64_MAX, 1, INT64_MAX);
     if (status == TOOL_DONE) {
-        status = tool_open(t);
+        status = open_queue(t);
     }
     if (status != TOOL_DONE) {
         return status;
@@ -157,10 +210,16 @@ static int reprocess_all(tool *t) {
         return status;
     }
     result = emq_pipeline_new(&r.pipeline, t->client);
-    status = result == EMQ_OK ? revive(&r) : tool_fail(t, "cannot go on", result, "");
+    if (result != EMQ_OK) {
+        return tool_fail(t, "cannot go on", result, "");
+    }
+    revive(&r);
     emq_pipeline_free(r.pipeline);
+    if (r.passed_over > 0) {
+        tool_note(t, "%" PRId64 " were passed over", r.passed_over);
+    }
     print_count(t, "reprocessed", r.revived);
-    return status == TOOL_DONE && r.revived == 0 ? TOOL_OTHER : status;
+    return r.status == TOOL_DONE && r.revived == 0 ? TOOL_OTHER : r.status;
 }
 
 static int run_reprocess(tool *t) {
@@ -168,11 +227,8 @@ static int run_reprocess(tool *t) {
     if (is_all != (t->argc == 1)) {
         return tool_usage(t, "takes ids, or --all for the whole dead set");
     }
-    int status = tool_queue(t, t->argv[0]);
-    if (status != TOOL_DONE) {
-        return status;
-    }
-    return is_all ? reprocess_all(t) : reprocess_given(t);
+    change c = {.t = t, .past = "pending", .make = do_reprocess};
+    return is_all ? reprocess_all(t) : change_given(&c);
 }
 
 static const tool_option reprocess_options[] = {

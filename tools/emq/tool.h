@@ -127,7 +127,9 @@ void tool_watch_signals(void);
 
 /* The options of the URL, named `emq`; borrowed until tool_close. TOOL_DONE or TOOL_USAGE, said. */
 int tool_address(tool *t, emq_client_options *out);
-/* Connects. TOOL_DONE, or an exit status whose reason was said. */
+/* Connects to there. TOOL_DONE, or an exit status whose reason was said. */
+int tool_connect(tool *t, const emq_client_options *options);
+/* The two together. */
 int tool_open(tool *t);
 void tool_close(tool *t);
 
@@ -142,7 +144,8 @@ int tool_fail_client(const tool *t, const char *what, int result);
 void tool_say(const tool *t, const char *format, va_list arguments) TOOL_VPRINTF;
 /* Says that the command line is wrong. TOOL_USAGE. */
 int tool_usage(const tool *t, const char *format, ...) TOOL_PRINTF;
-/* Says something on standard error: a progress that is no failure. */
+/* Says something on standard error that is no failure, with --json as a document, too. From any
+ * thread. */
 void tool_note(const tool *t, const char *format, ...) TOOL_PRINTF;
 
 /* Asks on the terminal whether to go on, unless --yes was given. TOOL_DONE; TOOL_OTHER when the
@@ -153,8 +156,9 @@ int tool_confirm(const tool *t, const char *format, ...) TOOL_PRINTF;
 
 /* --- printing (print.c) --- */
 
-/* Prints one JSON document on a line of its own, and frees it. */
+/* Prints one JSON document on a line of its own, and frees it; on standard output, or error. */
 void tool_print_json(json_t *object);
+void tool_print_json_error(json_t *object);
 /* Bytes as a member of an object: a string; where that is no UTF-8, base64 under `<name>_b64`. */
 void tool_json_bytes(json_t *object, const char *name, const void *bytes, size_t n);
 /* The name of a result, as a member `result`. */
