@@ -38,11 +38,8 @@ plan_lifecycle() { # plan_lifecycle AOF IN_FLIGHT JOBS [PENDING]
         server+=-$4
         options+=("pending=$4")
     fi
-    for side in pipeline batches async native script bare; do
+    for side in pipeline batches async worker worker-prefetch native script bare; do
         cell 999 "lifecycle/$side/$end" "valkey-$server" drive lifecycle "$side" "${options[@]}"
-    done
-    for side in worker worker-prefetch; do
-        cell 999 "lifecycle/$side/$end" "valkey-$server" run_worker "$side" "${options[@]}"
     done
     cell 999 "lifecycle/beanstalkd/$end" "beanstalkd-$server" drive lifecycle beanstalkd "${options[@]}"
     if [[ $aof == off ]]; then
@@ -54,14 +51,6 @@ plan_lifecycle() { # plan_lifecycle AOF IN_FLIGHT JOBS [PENDING]
         cell 5 "lifecycle/bullmq/$end" "valkey-$server" run_bullmq "in_flight=$2" "jobs=$((count / 4))"
     else
         cell 1 "lifecycle/bullmq/$end" none nothing 'its jobs would come behind those that wait'
-    fi
-}
-
-run_worker() { # run_worker CELL ROUND SERVER CONTENDER [NAME=VALUE]...
-    if [[ -f $root/include/emq/worker.h ]]; then
-        drive "$1" "$2" "$3" lifecycle "${@:4}"
-    else
-        unmeasured "$1" 'this tree has no worker runtime'
     fi
 }
 

@@ -253,10 +253,8 @@ void bench_lifecycle(bench *b) {
         const char *contender;
         void (*run)(bench *b);
     } runs[] = {
-#ifdef BENCH_HAS_WORKER
         {"worker", lifecycle_worker},
         {"worker-prefetch", lifecycle_worker},
-#endif
         {"native", run_wire},
         {"script", run_wire},
         {"bare", run_wire},
