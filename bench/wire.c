@@ -16,7 +16,7 @@ struct wire_side {
     const char *name;
     size_t members;               /* jobs of one call */
     size_t commands[WIRE_PHASES]; /* and its replies */
-    void (*append[WIRE_PHASES])(wire *w, redisContext *link, size_t call);
+    void (*append[WIRE_PHASES])(wire *w, redisContext *link, wire_phase phase, size_t call);
     void (*take[WIRE_PHASES])(wire *w, size_t call, redisReply **replies);
 };
 
@@ -114,18 +114,6 @@ static void native(wire *w, redisContext *link, wire_phase phase, size_t call) {
     append(w, link, w->line.argc, w->line.argv, w->line.argvlen);
 }
 
-static void native_enqueue(wire *w, redisContext *link, size_t call) {
-    native(w, link, WIRE_ENQUEUE, call);
-}
-
-static void native_claim(wire *w, redisContext *link, size_t call) {
-    native(w, link, WIRE_CLAIM, call);
-}
-
-static void native_complete(wire *w, redisContext *link, size_t call) {
-    native(w, link, WIRE_COMPLETE, call);
-}
-
 static void take_enqueued(wire *w, size_t call, redisReply **replies) {
     (void)call;
     expect_number(w, replies[0], 1);
@@ -155,21 +143,10 @@ static void script(wire *w, redisContext *link, wire_phase phase, size_t call) {
     append(w, link, w->line.argc + 1, argv, lengths);
 }
 
-static void script_enqueue(wire *w, redisContext *link, size_t call) {
-    script(w, link, WIRE_ENQUEUE, call);
-}
-
-static void script_claim(wire *w, redisContext *link, size_t call) {
-    script(w, link, WIRE_CLAIM, call);
-}
-
-static void script_complete(wire *w, redisContext *link, size_t call) {
-    script(w, link, WIRE_COMPLETE, call);
-}
-
 /* Batches. */
 
-static void batch_enqueue(wire *w, redisContext *link, size_t call) {
+static void batch_enqueue(wire *w, redisContext *link, wire_phase phase, size_t call) {
+    (void)phase;
     emq_bytes payloads[WIRE_BATCH];
     emq_lease lease = lease_of(w, call, call);
     for (size_t i = 0; i < WIRE_BATCH; i++) {
@@ -182,14 +159,16 @@ static void batch_enqueue(wire *w, redisContext *link, size_t call) {
     append(w, link, w->line.argc, w->line.argv, w->line.argvlen);
 }
 
-static void batch_claim(wire *w, redisContext *link, size_t call) {
+static void batch_claim(wire *w, redisContext *link, wire_phase phase, size_t call) {
+    (void)phase;
     emq_lease lease = lease_of(w, call, call);
     bench_expect(w->b, emq_line_claims(&w->line, lease.queue, BENCH_LEASE_MS, WIRE_BATCH, 0),
                  "emq_line_claims", "");
     append(w, link, w->line.argc, w->line.argv, w->line.argvlen);
 }
 
-static void batch_complete(wire *w, redisContext *link, size_t call) {
+static void batch_complete(wire *w, redisContext *link, wire_phase phase, size_t call) {
+    (void)phase;
     emq_lease leases[WIRE_BATCH];
     for (size_t i = 0; i < WIRE_BATCH; i++) {
         leases[i] = lease_of(w, call, call * WIRE_BATCH + i);
@@ -248,7 +227,8 @@ static bare_keys keys_of(const wire *w, size_t call, emq_key_kind set, emq_key_k
     append(w, link, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)),                 \
            (const char *[]){__VA_ARGS__}, NULL)
 
-static void bare_enqueue(wire *w, redisContext *link, size_t call) {
+static void bare_enqueue(wire *w, redisContext *link, wire_phase phase, size_t call) {
+    (void)phase;
     bare_keys keys = keys_of(w, call, EMQ_KEY_PENDING, EMQ_KEY_PENDING);
     const char *argv[] = {"HSET",     keys.row, "state",   "pending",
                           "attempts", "0",      "payload", payload_of(w, call)};
@@ -259,7 +239,8 @@ static void bare_enqueue(wire *w, redisContext *link, size_t call) {
 
 /* The ids are known, so that the second half need not wait for the first: that is less than a
  * queue made of these commands would pay. */
-static void bare_claim(wire *w, redisContext *link, size_t call) {
+static void bare_claim(wire *w, redisContext *link, wire_phase phase, size_t call) {
+    (void)phase;
     bare_keys keys = keys_of(w, call, EMQ_KEY_PENDING, EMQ_KEY_ACTIVE);
     const char *id = w->ids[call].text;
     APPEND(w, link, "ZRANGE", keys.set, "0", "0");
@@ -269,7 +250,8 @@ static void bare_claim(wire *w, redisContext *link, size_t call) {
     APPEND(w, link, "ZADD", keys.other_set, SCORE, id);
 }
 
-static void bare_complete(wire *w, redisContext *link, size_t call) {
+static void bare_complete(wire *w, redisContext *link, wire_phase phase, size_t call) {
+    (void)phase;
     bare_keys keys = keys_of(w, call, EMQ_KEY_ACTIVE, EMQ_KEY_COMPLETED);
     APPEND(w, link, "ZREM", keys.set, w->ids[call].text);
     APPEND(w, link, "DEL", keys.row);
@@ -302,7 +284,7 @@ static const wire_side sides[] = {
     {"native",
      1,
      {1, 1, 1},
-     {native_enqueue, native_claim, native_complete},
+     {native, native, native},
      {take_enqueued, take_claimed, take_completed}},
     {"batch",
      WIRE_BATCH,
@@ -312,7 +294,7 @@ static const wire_side sides[] = {
     {"script",
      1,
      {1, 1, 1},
-     {script_enqueue, script_claim, script_complete},
+     {script, script, script},
      {take_enqueued, take_claimed, take_completed}},
     {"bare",
      1,
@@ -323,7 +305,7 @@ static const wire_side sides[] = {
 
 void wire_send(wire *w, redisContext *link, wire_phase phase, size_t first, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        w->side->append[phase](w, link, first + i);
+        w->side->append[phase](w, link, phase, first + i);
     }
     int done = 0;
     while (!done) {
