@@ -76,16 +76,16 @@ plan_memory() {
 }
 
 plan_latency() {
-    local aside=valkey-off-latency
+    local side aside=valkey-off-latency scheduled=300
+    [[ $mode != quick ]] || scheduled=20
     cell 5 latency/blocked/1 $aside drive latency blocked waiters=1 "jobs=$(jobs 4000)"
     cell 5 latency/blocked/100 $aside drive latency blocked waiters=100 "jobs=$(jobs 2000)"
     # no queue lets more than 512 wait
     cell 5 latency/blocked/1000 $aside drive latency blocked waiters=1000 queues=2 "jobs=$(jobs 2000)"
-    if [[ $mode == quick ]]; then
-        cell 1 latency/scheduled $aside drive latency scheduled jobs=20
-    else
-        cell 5 latency/scheduled $aside drive latency scheduled jobs=300
-    fi
+    cell 5 latency/worker $aside drive latency worker "jobs=$(jobs 2000)"
+    for side in scheduled worker-scheduled; do
+        cell 5 "latency/$side" $aside drive latency "$side" "jobs=$scheduled"
+    done
 }
 
 # Cost against the number of jobs that wait, of jobs in the set of a sweep, and of queues.

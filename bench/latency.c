@@ -9,10 +9,9 @@
 #include <time.h>
 #include <uv.h>
 
-#include "wire.h"
+#include "latency.h"
 
 #define WAIT_MS 60000
-#define SCHEDULE_MS 10 /* how far ahead a job is scheduled */
 #define SPARE_FILES 64
 
 static const struct timespec look = {0, 50000};
@@ -23,8 +22,7 @@ static int compare(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* Sorts the samples. */
-static void add_percentiles(bench *b, double *samples) {
+void latency_add(bench *b, double *samples) {
     static const struct {
         const char *name;
         size_t of_1000;
@@ -134,9 +132,8 @@ static void open_waiters(waiting *all) {
     }
 }
 
-/* Until all wait again. */
-static void await_waiters(const bench *b, redisContext *link) {
-    while (wire_info(b, link, "clients", "blocked_clients:") < (long long)b->waiters) {
+void latency_await_waiters(const bench *b, redisContext *link, size_t count) {
+    while (wire_info(b, link, "clients", "blocked_clients:") < (long long)count) {
         (void)nanosleep(&look, NULL);
     }
 }
@@ -157,7 +154,7 @@ static void run_blocked(bench *b) {
         emq_id id = {{0}};
         char queue[EMQ_QUEUE_MAX + 1];
         wire_queue_name(queue, sizeof(queue), b, i);
-        await_waiters(b, link);
+        latency_await_waiters(b, link, b->waiters);
         all.sent_ns[i] = bench_now_ns();
         int result = emq_enqueue(&id, client, queue, payloads + i * b->payload, b->payload);
         bench_expect(b, result, "emq_enqueue", emq_client_get_error(client));
@@ -169,7 +166,7 @@ static void run_blocked(bench *b) {
     (void)pthread_join(thread, NULL);
     (void)uv_loop_close(&all.loop);
     bench_ledger_close(&all.ledger, b);
-    add_percentiles(b, all.samples);
+    latency_add(b, all.samples);
     emq_client_close(client);
     redisFree(link);
     wire_check_server(b);
@@ -181,7 +178,7 @@ static void run_blocked(bench *b) {
 
 /* Scheduled jobs: what a worker does that knows the earliest time. */
 
-static double unix_ms(void) {
+double latency_unix_ms(void) {
     struct timespec now = {0, 0};
     (void)clock_gettime(CLOCK_REALTIME, &now);
     return (double)now.tv_sec * 1000 + (double)now.tv_nsec / 1000000;
@@ -199,7 +196,7 @@ static double read_earliest(const bench *b, redisContext *link) {
 }
 
 static void sleep_until(double due_ms) {
-    const double left = due_ms - unix_ms();
+    const double left = due_ms - latency_unix_ms();
     if (left > 0) {
         const struct timespec pause = {0, (long)(left * 1000000)};
         (void)nanosleep(&pause, NULL);
@@ -211,7 +208,7 @@ static double run_scheduled_job(const bench *b, emq_client *client, redisContext
     emq_id id = {{0}};
     emq_job *claimed = NULL;
     int64_t moved = 0;
-    const emq_when when = {EMQ_IN, SCHEDULE_MS};
+    const emq_when when = {EMQ_IN, LATENCY_AHEAD_MS};
     int result = emq_schedule(&id, client, BENCH_QUEUE, payload, b->payload, when);
     bench_expect(b, result, "emq_schedule", emq_client_get_error(client));
     const double due = read_earliest(b, link);
@@ -222,7 +219,7 @@ static double run_scheduled_job(const bench *b, emq_client *client, redisContext
     }
     result = emq_claim(&claimed, client, BENCH_QUEUE, BENCH_LEASE_MS);
     bench_expect(b, result, "emq_claim", emq_client_get_error(client));
-    const double late_us = (unix_ms() - due) * 1000;
+    const double late_us = (latency_unix_ms() - due) * 1000;
     bench_ledger_claim(ledger, b, job);
     bench_expect(b, emq_complete(client, emq_job_get_lease(claimed)), "emq_complete",
                  emq_client_get_error(client));
@@ -242,7 +239,7 @@ static void run_scheduled(bench *b) {
         samples[i] = run_scheduled_job(b, client, link, &ledger, payloads + i * b->payload, i);
     }
     bench_ledger_close(&ledger, b);
-    add_percentiles(b, samples);
+    latency_add(b, samples);
     emq_client_close(client);
     redisFree(link);
     wire_check_server(b);
@@ -255,6 +252,9 @@ void bench_latency(bench *b) {
         run_blocked(b);
     } else if (strcmp(b->contender, "scheduled") == 0) {
         run_scheduled(b);
+    } else if (strcmp(b->contender, "worker") == 0 ||
+               strcmp(b->contender, "worker-scheduled") == 0) {
+        latency_worker(b);
     } else {
         bench_die(b, "no such contender");
     }
