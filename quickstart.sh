@@ -21,6 +21,7 @@ DIR is by default this repository, of which only the files that git tracks are t
 
   --workers N      worker processes, 1 to 64 (default: one for each core, at least 2)
   --manifest FILE  save the manifest, as sha256sum would write it in DIR; FILE is not below DIR
+  --kill-one       kill a worker with SIGKILL half way; the others do what it had in hand
   --keep           leave the server running and the manifest where it is, and print where
   --help           print this
 
@@ -44,11 +45,14 @@ excluded=() # options for the producer
 workers=
 manifest_file=
 keep=
+kill_one=
 work=                # our temporary folder
 server=              # the server's folder, once there may be one
 declare -A facts=()  # how to reach it, and what the programs report
 step_pid=            # a command that is waited for
 step_kind=           # what a signal does to it: kill, install (interrupt and wait), wait
+victim=              # pid of the worker that --kill-one is to kill, once it works
+victim_killed=       # yes
 declare -A role=()   # what each running child is: pid -> producer, or a worker's number
 open_line=           # yes: the terminal's cursor is behind a progress line
 finished_well=
@@ -78,6 +82,7 @@ read_arguments() {
             exit 0
             ;;
         --keep) keep=yes ;;
+        --kill-one) kill_one=yes ;;
         --workers=* | --manifest=*)
             value=${1#*=}
             set -- "${1%%=*}" "$value" "${@:2}"
@@ -107,6 +112,7 @@ read_arguments() {
         workers=$(nproc)
         workers=$((workers < 2 ? 2 : workers > 64 ? 64 : workers))
     fi
+    [[ -z $kill_one ]] || ((workers > 1)) || fail '--kill-one needs a second worker' 2
 }
 
 choose_folder() {
@@ -315,22 +321,51 @@ start_producer() {
     role[$!]=producer
 }
 
-start_worker() { # start_worker NUMBER
+start_worker() { # start_worker NUMBER [OPTION...]
     "$bin/quickstart_worker" --socket "${facts[socket]}" --queue "$queue" \
         --part "$work/out/$1.part" --failures "$work/out/$1.failed" \
-        --finished "$work/out/finished" -- "$folder" \
+        --finished "$work/out/finished" "${@:2}" -- "$folder" \
         </dev/null >"$work/out/$1.report" 2>"$work/out/$1.log" &
     role[$!]=$1
 }
 
-# pending=, active= and completed= into facts
+start_workers() { # start_workers FIRST: that one, and all behind it
+    local number
+    for ((number = $1; number <= workers; number++)); do
+        start_worker "$number"
+    done
+}
+
+# For --kill-one: behind half of its share the first worker stops with jobs in its hands. Then it is
+# killed, and the others start.
+start_victim() {
+    start_worker 1 --hang-after $((${facts[files]:-0} / 2 / workers))
+    victim=$!
+}
+
+kill_victim() {
+    local state
+    state=$(sed 's/^.*) //; s/ .*//' "/proc/$victim/stat" 2>/dev/null) || return 0
+    [[ $state == T ]] || return 0
+    kill -KILL "$victim"
+    wait "$victim" 2>/dev/null || true # bash would tell of its end in its own words, and forget it
+    unset "role[$victim]"
+    victim=
+    victim_killed=yes
+    read_counts || true
+    end_line
+    say "worker 1 was killed, with ${facts[active]:-?} jobs in its hands: the others will do them"
+    start_workers 2
+}
+
+# pending=, active=, dead= and completed= into facts
 read_counts() {
     "$bin/quickstart_counts" --socket "${facts[socket]}" --queue "$queue" --patience 0 \
         >"$work/counts" 2>"$work/counts.log" &
     wait "$!" || return 1
     read_facts "$work/counts"
     # a file that a full disk has cut short is no answer
-    [[ -n ${facts[pending]:-} && -n ${facts[active]:-} && -n ${facts[completed]:-} ]]
+    [[ -n ${facts[pending]:-} && -n ${facts[active]:-} && -n ${facts[dead]:-} && -n ${facts[completed]:-} ]]
 }
 
 progress() {
@@ -367,7 +402,12 @@ note_end() { # note_end PID STATUS
     if [[ $who == producer ]]; then
         read_facts "$work/out/producer.report"
         : >"$work/out/finished"
+        [[ -z $kill_one ]] || start_victim
         who='the producer'
+    elif [[ $who == 1 && -n $victim ]]; then
+        victim=
+        say 'no worker was killed: there was no job for it'
+        status=1
     else
         who="worker $who"
         if [[ ${role[*]} == producer ]]; then
@@ -386,17 +426,23 @@ note_end() { # note_end PID STATUS
     status=1
 }
 
+# bash forgets a child that a signal ended while it waited for another one.
+note_forgotten() {
+    local pid
+    for pid in "${!role[@]}"; do
+        [[ -d /proc/$pid ]] || note_end "$pid" 137
+    done
+}
+
 run() {
-    local number tick='' ended result
+    local tick='' ended result
     started=$(now_us)
     next_line=5000000
     start_producer
-    for ((number = 1; number <= workers; number++)); do
-        start_worker "$number"
-    done
+    [[ -n $kill_one ]] || start_workers 1
     while ((${#role[@]} > 0)); do
         if [[ -z $tick ]]; then
-            sleep 0.5 &
+            sleep "$([[ -z $victim ]] && echo 0.5 || echo 0.05)" &
             tick=$!
         fi
         ended=
@@ -404,9 +450,12 @@ run() {
         wait -n -p ended "$tick" "${!role[@]}" || result=$?
         if [[ ${ended:-} == "$tick" ]]; then
             tick=
+            [[ -z $victim ]] || kill_victim
             progress
         elif [[ -n ${ended:-} ]]; then
             note_end "$ended" "$result"
+        else
+            note_forgotten
         fi
     done
     elapsed=$(($(now_us) - started))
@@ -432,6 +481,10 @@ report_workers() {
     for ((number = 1; number <= workers; number++)); do
         facts[jobs]=
         read_facts "$work/out/$number.report"
+        if [[ -z ${facts[jobs]} && -n $victim_killed && $number == 1 ]]; then
+            printf '  worker %-3s      killed\n' "$number"
+            continue
+        fi
         if [[ -z ${facts[jobs]} ]]; then
             printf '  worker %-3s      ended without a report\n' "$number"
             continue
@@ -459,6 +512,10 @@ report_counts() { # report_counts FOUND LINES FAILURES
     if ((facts[active] > 0)); then
         printf '  %s still leased: claimed by a worker that ended before it completed them\n' \
             "${facts[active]}"
+        status=1
+    fi
+    if ((facts[dead] > 0)); then
+        printf '  %s dead: three workers died with them in hand\n' "${facts[dead]}"
         status=1
     fi
     if ((facts[pending] > 0)); then

@@ -112,8 +112,13 @@ void emq_link_drop(emq_link *link) {
     uv_close((uv_handle_t *)&link->poll, on_closed);
 }
 
+/* Without memory hiredis loses its buffer when it has written all of it. */
+size_t emq_link_get_left(const emq_link *link) {
+    return link->context->obuf == NULL ? 0 : sdslen(link->context->obuf);
+}
+
 uint64_t emq_link_sent(const emq_link *link) {
-    return link->context == NULL ? 0 : link->given - sdslen(link->context->obuf);
+    return link->context == NULL ? 0 : link->given - emq_link_get_left(link);
 }
 
 static void lose_plain(emq_link *link, int result) {
@@ -159,10 +164,6 @@ static void lose_context(emq_link *link) {
     } else {
         lose_lost(link);
     }
-}
-
-size_t emq_link_get_left(const emq_link *link) {
-    return sdslen(link->context->obuf);
 }
 
 static int is_work_left(const emq_link *link) {
@@ -340,6 +341,15 @@ static int write_some(emq_link *link, int *is_empty) {
     return !failed;
 }
 
+/* The peer may have ended the connection, and have said why. */
+static void lose_to_write(emq_link *link) {
+    if (link->context->err == REDIS_ERR_OOM) {
+        lose_context(link);
+    } else {
+        receive_the_rest(link);
+    }
+}
+
 int emq_link_is_busy(const emq_link *link) {
     return (link->events & UV_WRITABLE) != 0 || link->write_waits == POLLIN;
 }
@@ -354,7 +364,7 @@ void emq_link_flush(emq_link *link) {
             return;
         }
         if (!write_some(link, &is_empty)) {
-            receive_the_rest(link);
+            lose_to_write(link);
             return;
         }
     }

@@ -67,20 +67,20 @@ static int check_kinds(emq_call *call, size_t count) {
 
 /* The rights to all rows first, and then the rows in order. An id that stands in the batch again
  * has a row by then. */
-static int look_at_all(emq_call *call, member *members, size_t count) {
+static int look_at_all(emq_call *call, emq_ref *rows, member *members, size_t count) {
+    static const emq_key_kind row = EMQ_KEY_JOB;
+    int may_repeat = !emq_members_ascend(call);
+    if (!emq_reach_members(call, rows, &row, 1)) {
+        return 0;
+    }
+    ValkeyModuleDict *seen = ValkeyModule_CreateDict(call->ctx);
     for (size_t i = 0; i < count; i++) {
         member *m = &members[i];
         m->id = emq_value(call, 2 * (int)i);
         m->payload = emq_value(call, 2 * (int)i + 1);
-        const emq_reach_key key = {.kind = EMQ_KEY_JOB, .id = m->id};
-        if (!emq_reach(call, &m->row, &key, 1)) {
-            return 0;
-        }
-    }
-    ValkeyModuleDict *seen = ValkeyModule_CreateDict(call->ctx);
-    for (size_t i = 0; i < count; i++) {
-        members[i].is_new = !emq_exists(call, members[i].row) &&
-                            ValkeyModule_DictSet(seen, members[i].id, NULL) == VALKEYMODULE_OK;
+        m->row = rows[i];
+        m->is_new = !emq_exists(call, m->row) &&
+                    (!may_repeat || ValkeyModule_DictSet(seen, m->id, NULL) == VALKEYMODULE_OK);
     }
     ValkeyModule_FreeDict(call->ctx, seen);
     return 1;
@@ -128,9 +128,11 @@ void emq_handle_enqueues(emq_call *call) {
     }
     member *members = ValkeyModule_Alloc(count * sizeof(*members));
     ValkeyModuleString **new_ids = ValkeyModule_Alloc(count * sizeof(ValkeyModuleString *));
-    if (look_at_all(call, members, count)) {
+    emq_ref *rows = ValkeyModule_Alloc(count * sizeof(*rows));
+    if (look_at_all(call, rows, members, count)) {
         admit_all(call, members, count, new_ids);
     }
     ValkeyModule_Free(members);
+    ValkeyModule_Free(rows);
     ValkeyModule_Free(new_ids);
 }

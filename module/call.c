@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The corridor: shape, layout, fence, the checked accessor, the write guard. */
+/* The corridor: shape, layout, fence, the write guard. The checked accessor is in reach.c. */
 #include "call.h"
 
 #include <ctype.h>
@@ -8,17 +8,11 @@
 #include <string.h>
 
 #include "effects.h"
-#include "names.h"
+#include "reach.h"
 #include "read.h"
 #include "wait.h"
 
-/* The longest text of a refusal: a fence's value is cut at 128 bytes, a pattern is shorter. */
-#define REFUSAL_MAX 256
 #define FOUND_MAX 128
-#define NO_PERMISSION "NOPERM No permissions to access a key"
-#define NO_CHANNEL "NOPERM No permissions to access a channel"
-#define NO_DATABASE "NOPERM No permissions to access database"
-#define KEY_UPDATE (VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE)
 
 int emq_refuse(emq_call *call, const char *text) {
     emq_stats_count_refusal(emq_refusal_classify(text, strlen(text)));
@@ -27,7 +21,7 @@ int emq_refuse(emq_call *call, const char *text) {
 }
 
 int emq_refuse_range(emq_call *call, const char *what, int64_t min, int64_t max) {
-    char refusal[REFUSAL_MAX];
+    char refusal[EMQ_REFUSAL_MAX];
     (void)snprintf(refusal, sizeof(refusal),
                    "ERR EMQ %s must be an integer from %" PRId64 " to %" PRId64, what, min, max);
     return emq_refuse(call, refusal);
@@ -96,7 +90,7 @@ int64_t emq_now_ms(void) {
 
 int emq_refuse_shape(emq_call *call) {
     const emq_verb *verb = call->verb;
-    char refusal[REFUSAL_MAX];
+    char refusal[EMQ_REFUSAL_MAX];
     char values[EMQ_WORDS_MAX];
     emq_verb_value_words(values, sizeof(values), verb);
     (void)snprintf(refusal, sizeof(refusal), "ERR EMQ shape %s expects %d keys and %s values",
@@ -114,8 +108,7 @@ static int check_shape(emq_call *call) {
            emq_refuse_shape(call);
 }
 
-/* How many members the repeated values make, and where the first one's id is. */
-static int count_members(const emq_call *call, int *first) {
+int emq_count_members(const emq_call *call, int *first) {
     const emq_verb *verb = call->verb;
     *first = verb->value_count - verb->repeated;
     return verb->repeated == 0 ? 0 : (call->value_count - *first) / verb->repeated;
@@ -124,13 +117,13 @@ static int count_members(const emq_call *call, int *first) {
 /* The ids of a batch arrive as values alone: each must be one that can be part of a key. */
 static int check_batch_ids(emq_call *call) {
     int first = 0;
-    int members = count_members(call, &first);
+    int members = emq_count_members(call, &first);
     if (members > 0 && call->verb->values[first] != EMQ_VALUE_ID) {
         return 1; /* what repeats is no id: fields, or numbers */
     }
     for (int i = 0; i < members; i++) {
         if (!emq_name_valid(emq_text(emq_value(call, first + i * call->verb->repeated)))) {
-            char refusal[REFUSAL_MAX];
+            char refusal[EMQ_REFUSAL_MAX];
             (void)snprintf(refusal, sizeof(refusal), "ERR EMQ layout %s id %d must be <id>",
                            emq_verb_word(call->verb), i + 1);
             return emq_refuse(call, refusal);
@@ -139,9 +132,22 @@ static int check_batch_ids(emq_call *call) {
     return 1;
 }
 
+int emq_members_ascend(const emq_call *call) {
+    int first = 0;
+    int members = emq_count_members(call, &first);
+    for (int i = 1; i < members; i++) {
+        int at = first + i * call->verb->repeated;
+        if (emq_slice_compare(emq_text(emq_value(call, at - call->verb->repeated)),
+                              emq_text(emq_value(call, at))) >= 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 int emq_check_batch_size(emq_call *call) {
     int first = 0;
-    return count_members(call, &first) <= EMQ_BATCH_MAX ||
+    return emq_count_members(call, &first) <= EMQ_BATCH_MAX ||
            emq_refuse_range(call, "members", 1, EMQ_BATCH_MAX);
 }
 
@@ -171,7 +177,7 @@ static int check_layout(emq_call *call) {
         if ((has_queue || !needs_queue) && key_matches(call, i, base, id)) {
             continue;
         }
-        char refusal[REFUSAL_MAX];
+        char refusal[EMQ_REFUSAL_MAX];
         (void)snprintf(refusal, sizeof(refusal), "ERR EMQ layout %s key %d must be %s",
                        emq_verb_word(verb), i + 1, emq_key_pattern(verb->keys[i]));
         return emq_refuse(call, refusal);
@@ -179,188 +185,9 @@ static int check_layout(emq_call *call) {
     return 1;
 }
 
-/* Refuses a key, and leaves the entry in ACL LOG that the server would leave. */
-static int refuse_key(emq_call *call, ValkeyModuleString *key) {
-    if (call->user_name != NULL) {
-        (void)ValkeyModule_ACLAddLogEntryByUserName(call->ctx, call->user_name, key,
-                                                    VALKEYMODULE_ACL_LOG_KEY);
-    }
-    return emq_refuse(call, NO_PERMISSION);
-}
-
-/* One look-up of the user serves the whole call. Nobody (a call without a user) has no rights. */
-static void find_user(emq_call *call) {
-    call->user_name = ValkeyModule_GetCurrentUserName(call->ctx);
-    if (call->user_name != NULL) {
-        call->user = ValkeyModule_GetModuleUserFromUserName(call->user_name);
-    }
-}
-
-static int check_key(emq_call *call, ValkeyModuleString *key, int rights) {
-    return (call->user != NULL &&
-            ValkeyModule_ACLCheckKeyPermissions(call->user, key, rights) == VALKEYMODULE_OK) ||
-           refuse_key(call, key);
-}
-
-/* Refuses the first of the keys that no selector of the caller covers; when each is covered by some
- * selector, but no selector covers all, the first one stands for them. */
-static int refuse_keys(emq_call *call, ValkeyModuleString *const *keys, int count, int rights) {
-    for (int i = 0; i < count && call->user != NULL; i++) {
-        if (ValkeyModule_ACLCheckKeyPermissions(call->user, keys[i], rights) != VALKEYMODULE_OK) {
-            return refuse_key(call, keys[i]);
-        }
-    }
-    return refuse_key(call, keys[0]);
-}
-
-/* Asks for a line of the verb; *reason says what is missing. */
-static int is_line_allowed(const emq_call *call, ValkeyModuleString **line, int count,
-                           ValkeyModuleACLLogEntryReason *reason) {
-    *reason = VALKEYMODULE_ACL_LOG_CMD;
-    return emq_the_host.check_permissions(call->user, line, count,
-                                          ValkeyModule_GetSelectedDb(call->ctx),
-                                          reason) == VALKEYMODULE_OK;
-}
-
-/* Asks for the verb with each reached key in turn in the place of its first one. */
-static int is_each_allowed(const emq_call *call, ValkeyModuleString **line,
-                           ValkeyModuleString *const *reached, int count) {
-    ValkeyModuleACLLogEntryReason reason;
-    for (int i = 0; i < count; i++) {
-        line[2] = reached[i];
-        if (!is_line_allowed(call, line, 2 + call->verb->key_count, &reason)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* Asks for the verb with the declared keys and then the reached ones as its keys: one selector must
- * cover them all, as it would have to cover the keys of an EVAL. That line has another key count
- * than the call: who may run the verb with this first argument alone is asked in its shape. */
-static int is_allowed_with_declared(const emq_call *call, ValkeyModuleString *const *reached,
-                                    int count) {
-    ValkeyModuleString *line[2 + EMQ_VERB_KEYS_MAX + EMQ_REACH_MAX];
-    ValkeyModuleACLLogEntryReason reason;
-    int declared = call->verb->key_count;
-    line[0] = call->argv[0];
-    line[1] = emq_the_host.small_numbers[declared + count];
-    for (int i = 0; i < declared; i++) {
-        line[2 + i] = call->argv[2 + i];
-    }
-    for (int i = 0; i < count; i++) {
-        line[2 + declared + i] = reached[i];
-    }
-    if (is_line_allowed(call, line, 2 + declared + count, &reason)) {
-        return 1;
-    }
-    line[1] = call->argv[1];
-    return reason == VALKEYMODULE_ACL_LOG_CMD && is_each_allowed(call, line, reached, count);
-}
-
-static int is_allowed(const emq_call *call, ValkeyModuleString *const *keys, int count,
-                      int rights) {
-    for (int i = 0; i < count; i++) {
-        if (ValkeyModule_ACLCheckKeyPermissions(call->user, keys[i], rights) != VALKEYMODULE_OK) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* Refuses the verb itself, or the database, in the server's words and with its entry in ACL LOG. */
-static int refuse_verb(emq_call *call, ValkeyModuleACLLogEntryReason reason) {
-    char refusal[REFUSAL_MAX];
-    /* by its own name, as the server logs it, however the client spelled it */
-    ValkeyModuleString *verb =
-        ValkeyModule_CreateString(call->ctx, call->verb->name, strlen(call->verb->name));
-    (void)ValkeyModule_ACLAddLogEntryByUserName(call->ctx, call->user_name, verb, reason);
-    if (reason != VALKEYMODULE_ACL_LOG_CMD) {
-        return emq_refuse(call, NO_DATABASE);
-    }
-    (void)snprintf(refusal, sizeof(refusal),
-                   "NOPERM User %.128s has no permissions to run the '%s' command",
-                   emq_text(call->user_name).data, call->verb->name);
-    return emq_refuse(call, refusal);
-}
-
-/* What the server checks before a call, but not before it wakes a blocked client: the right to the
- * verb and to the declared keys, which may have been withdrawn in between. */
-static int check_verb(emq_call *call) {
-    ValkeyModuleACLLogEntryReason reason = VALKEYMODULE_ACL_LOG_CMD;
-    if (call->user != NULL && (emq_the_host.check_permissions != NULL
-                                   ? is_line_allowed(call, call->argv, call->argc, &reason)
-                                   : ValkeyModule_ACLCheckCommandPermissions(
-                                         call->user, call->argv, call->argc) == VALKEYMODULE_OK)) {
-        return 1;
-    }
-    for (int i = 0; i < call->verb->key_count; i++) {
-        if (call->user == NULL ||
-            ValkeyModule_ACLCheckKeyPermissions(call->user, call->argv[2 + i], KEY_UPDATE) !=
-                VALKEYMODULE_OK) {
-            return refuse_key(call, call->argv[2 + i]);
-        }
-    }
-    /* each by some selector, but all by none */
-    return reason == VALKEYMODULE_ACL_LOG_KEY ? refuse_key(call, call->argv[2])
-                                              : refuse_verb(call, reason);
-}
-
-static ValkeyModuleString *build_key(const emq_call *call, const emq_reach_key *key) {
-    char name[EMQ_KEY_MAX + 1];
-    if (key->id == NULL) {
-        return emq_names_hold(call->ctx, call->queue, key->kind);
-    }
-    emq_slice id = emq_text(key->id);
-    size_t length = emq_key_write(name, sizeof(name), key->kind, call->queue, id);
-    return ValkeyModule_CreateString(call->ctx, name, length);
-}
-
-int emq_may_read(emq_call *call, emq_ref *out, emq_key_kind kind) {
-    *out = (emq_ref){build_key(call, &(emq_reach_key){.kind = kind}), kind};
-    return call->user != NULL &&
-           ValkeyModule_ACLCheckKeyPermissions(call->user, out->name,
-                                               VALKEYMODULE_CMD_KEY_ACCESS) == VALKEYMODULE_OK;
-}
-
-int emq_reach_channel(emq_call *call, ValkeyModuleString **out) {
-    *out = build_key(call, &(emq_reach_key){.kind = EMQ_KEY_EVENTS});
-    if (call->user != NULL &&
-        ValkeyModule_ACLCheckChannelPermissions(
-            call->user, *out, VALKEYMODULE_CMD_CHANNEL_PUBLISH) == VALKEYMODULE_OK) {
-        return 1;
-    }
-    if (call->user_name != NULL) {
-        (void)ValkeyModule_ACLAddLogEntryByUserName(call->ctx, call->user_name, *out,
-                                                    VALKEYMODULE_ACL_LOG_CHANNEL);
-    }
-    return emq_refuse(call, NO_CHANNEL);
-}
-
-int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count) {
-    ValkeyModuleString *written[EMQ_REACH_MAX];
-    int written_count = 0;
-    for (int i = 0; i < count; i++) {
-        out[i] = (emq_ref){build_key(call, &keys[i]), keys[i].kind};
-        if (!keys[i].read_only) {
-            written[written_count++] = out[i].name;
-        } else if (!check_key(call, out[i].name, VALKEYMODULE_CMD_KEY_ACCESS)) {
-            return 0;
-        }
-    }
-    if (written_count == 0) {
-        return 1;
-    }
-    int allowed =
-        call->user != NULL && (emq_the_host.check_permissions != NULL
-                                   ? is_allowed_with_declared(call, written, written_count)
-                                   : is_allowed(call, written, written_count, KEY_UPDATE));
-    return allowed || refuse_keys(call, written, written_count, KEY_UPDATE);
-}
-
 /* Refuses with the text for a fence of another wire. */
 static int refuse_fence(emq_call *call, const char *found, size_t n) {
-    char refusal[REFUSAL_MAX];
+    char refusal[EMQ_REFUSAL_MAX];
     char shown[FOUND_MAX + 1];
     size_t length = n < FOUND_MAX ? n : FOUND_MAX;
     memcpy(shown, found, length);
@@ -398,7 +225,7 @@ emq_fence_state emq_read_fence(emq_call *call, emq_ref fence) {
 
 int emq_check_fence(emq_call *call) {
     emq_ref fence = {emq_the_host.strings.fence_key, EMQ_KEY_FENCE};
-    if (!check_key(call, fence.name, VALKEYMODULE_CMD_KEY_ACCESS)) {
+    if (!emq_check_key(call, fence.name, VALKEYMODULE_CMD_KEY_ACCESS)) {
         return 0;
     }
     emq_fence_state state = emq_read_fence(call, fence);
@@ -436,8 +263,8 @@ static int check_corridor(emq_call *call) {
 
 static void walk(emq_call *call) {
     ValkeyModule_AutoMemory(call->ctx);
-    find_user(call);
-    if ((call->waiter == NULL || check_verb(call)) && check_corridor(call)) {
+    emq_find_user(call);
+    if ((call->waiter == NULL || emq_check_verb(call)) && check_corridor(call)) {
         call->handler(call);
         emq_effects_notify(&call->writes);
         emq_wait_signal(call);

@@ -20,6 +20,9 @@
 /* The most keys that one emq_reach takes. */
 #define EMQ_REACH_MAX 4
 
+/* The longest text of a refusal: a fence's value is cut at 128 bytes, a pattern is shorter. */
+#define EMQ_REFUSAL_MAX 256
+
 /* Notifications that are queued without allocating; sweeps queue more. */
 #define EMQ_EVENTS_INLINE 8
 
@@ -96,6 +99,13 @@ int emq_value_integer_of(emq_call *call, int index, emq_value_kind kind, int64_t
 /* The kind door: the first three bytes of a job id; refuses another kind. */
 int emq_check_job_kind(emq_call *call, ValkeyModuleString *id);
 
+/* Tells whether each member's id is above the one in front of it, as minted ids are: then none
+ * stands in the batch twice. */
+int emq_members_ascend(const emq_call *call);
+
+/* How many members the repeated values make, and the place of the first one's id. */
+int emq_count_members(const emq_call *call, int *first);
+
 /* A batch has 1 to EMQ_BATCH_MAX members; refuses a larger one. */
 int emq_check_batch_size(emq_call *call);
 
@@ -120,6 +130,11 @@ int emq_may_read(emq_call *call, emq_ref *out, emq_key_kind kind);
 /* The checked accessor: builds 1 to EMQ_REACH_MAX keys and checks the caller's rights on them;
  * refuses with NOPERM and an entry in ACL LOG. Every id must be a valid name (emq_name_valid). */
 int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count);
+
+/* The same for the members of a batch: `each` keys of these kinds for each id, which are written.
+ * `out` gets those of the first member, then those of the second. Refused like one call of
+ * emq_reach for each member. */
+int emq_reach_members(emq_call *call, emq_ref *out, const emq_key_kind *kinds, int each);
 
 /* The same for the queue's channel, to publish on it; refused as a channel. */
 int emq_reach_channel(emq_call *call, ValkeyModuleString **out);

@@ -55,17 +55,16 @@ typedef struct batch {
 
 /* The rights to every row and its log lines, before any of them is looked at. */
 static int reach_all(emq_call *call, batch *b) {
+    static const emq_key_kind kinds[] = {EMQ_KEY_JOB, EMQ_KEY_LOGS};
+    emq_ref *reached = b->deleted; /* has the room, and is not needed yet */
+    if (!emq_reach_members(call, reached, kinds, 2)) {
+        return 0;
+    }
     for (int i = 0; i < b->count; i++) {
         member *m = &b->members[i];
-        emq_ref reached[2];
         m->job.id = emq_value(call, 2 * i);
-        const emq_reach_key keys[] = {{.kind = EMQ_KEY_JOB, .id = m->job.id},
-                                      {.kind = EMQ_KEY_LOGS, .id = m->job.id}};
-        if (!emq_reach(call, reached, keys, 2)) {
-            return 0;
-        }
-        m->job.row_ref = reached[0];
-        m->logs = reached[1];
+        m->job.row_ref = reached[2 * (size_t)i];
+        m->logs = reached[2 * (size_t)i + 1];
     }
     return 1;
 }
@@ -96,17 +95,20 @@ static int judge(emq_call *call, member *m, const ValkeyModuleString *token, emq
 /* An id that an earlier member completed is gone for a later one, whatever its token. */
 static int judge_all(emq_call *call, batch *b, emq_ref active, emq_ref pending) {
     ValkeyModuleDict *done = ValkeyModule_CreateDict(call->ctx);
+    int may_repeat = !emq_members_ascend(call);
     int judged = 1;
     for (int i = 0; i < b->count && judged; i++) {
         member *m = &b->members[i];
-        int is_new = 0;
-        (void)ValkeyModule_DictGet(done, m->job.id, &is_new);
+        int is_new = 1;
+        if (may_repeat) {
+            (void)ValkeyModule_DictGet(done, m->job.id, &is_new);
+        }
         if (!is_new) {
             m->answer = ANSWER_GONE;
             continue;
         }
         judged = judge(call, m, emq_value(call, 2 * i + 1), active, pending);
-        if (judged && m->answer == ANSWER_DONE) {
+        if (judged && may_repeat && m->answer == ANSWER_DONE) {
             (void)ValkeyModule_DictSet(done, m->job.id, NULL);
         }
     }

@@ -78,7 +78,7 @@ void emq_effect_set(emq_writes *writes, emq_ref ref, ValkeyModuleString *value) 
 void emq_effect_hset(emq_writes *writes, emq_ref ref, const emq_field *fields, int count) {
     /* the list of a variadic call ends at its first NULL: the unused places are its end */
     emq_field f[EMQ_FIELDS_MAX + 1] = {{NULL, NULL}};
-    ValkeyModuleString *arguments[2 * EMQ_FIELDS_MAX];
+    ValkeyModuleString *arguments[2 * EMQ_FIELDS_MAX] = {NULL};
     for (int i = 0; i < count; i++) {
         f[i] = fields[i];
         arguments[2 * (size_t)i] = fields[i].name;

@@ -31,7 +31,7 @@ typedef struct emq_strings {
     ValkeyModuleString *run_id; /* this server process: the epoch of the leases that it gives */
 } emq_strings;
 
-#define EMQ_SMALL_NUMBERS 16
+#define EMQ_SMALL_NUMBERS 48
 
 /* What this module knows of its host. */
 typedef struct emq_host {

@@ -79,18 +79,15 @@ static int look_at(emq_call *call, emq_ref active, member *m, ValkeyModuleString
 }
 
 /* Checks the rights to all rows first, and then looks at them in order. */
-static int look_at_all(emq_call *call, emq_ref active, member *members, int count) {
-    for (int i = 0; i < count; i++) {
-        members[i].id = emq_value(call, 1 + 2 * i);
-        const emq_reach_key key = {.kind = EMQ_KEY_JOB, .id = members[i].id};
-        if (!emq_reach(call, &members[i].row_ref, &key, 1)) {
-            return 0;
-        }
-    }
-    if (!emq_check_type(call, active, VALKEYMODULE_KEYTYPE_ZSET)) {
+static int look_at_all(emq_call *call, emq_ref active, emq_ref *rows, member *members, int count) {
+    static const emq_key_kind row = EMQ_KEY_JOB;
+    if (!emq_reach_members(call, rows, &row, 1) ||
+        !emq_check_type(call, active, VALKEYMODULE_KEYTYPE_ZSET)) {
         return 0;
     }
     for (int i = 0; i < count; i++) {
+        members[i].id = emq_value(call, 1 + 2 * i);
+        members[i].row_ref = rows[i];
         if (!look_at(call, active, &members[i], emq_value(call, 2 + 2 * i))) {
             return 0;
         }
@@ -130,8 +127,10 @@ void emq_handle_extends(emq_call *call) {
         return;
     }
     member *members = ValkeyModule_Alloc((size_t)count * sizeof(*members));
-    if (look_at_all(call, active, members, count)) {
+    emq_ref *rows = ValkeyModule_Alloc((size_t)count * sizeof(*rows));
+    if (look_at_all(call, active, rows, members, count)) {
         extend_all(call, active, members, count, lease_ms);
     }
     ValkeyModule_Free(members);
+    ValkeyModule_Free(rows);
 }

@@ -17,6 +17,9 @@ emq_slice emq_slice_of(const char *text);
 
 int emq_slice_equal(emq_slice a, emq_slice b);
 
+/* Below, equal to or above 0, as a stands to b in the order of bytes. */
+int emq_slice_compare(emq_slice a, emq_slice b);
+
 /* The module's rule for queue, id, group and stream names: 1 to 128 bytes without : { } NUL CR LF.
  */
 int emq_name_valid(emq_slice name);

@@ -78,6 +78,11 @@ int emq_slice_equal(emq_slice a, emq_slice b) {
     return a.length == b.length && memcmp(a.data, b.data, a.length) == 0;
 }
 
+int emq_slice_compare(emq_slice a, emq_slice b) {
+    int order = memcmp(a.data, b.data, a.length < b.length ? a.length : b.length);
+    return order != 0 ? order : (a.length > b.length) - (a.length < b.length);
+}
+
 int emq_name_valid(emq_slice name) {
     if (name.length == 0 || name.length > EMQ_QUEUE_MAX) {
         return 0;

@@ -50,6 +50,7 @@ test|module:cmocka|libcmocka-dev
 test|module:jansson|libjansson-dev
 test|module:libcurl|libcurl4-openssl-dev
 test|module:libmicrohttpd|libmicrohttpd-dev
+test|module:libsystemd|libsystemd-dev
 test|command:clang|clang
 test|file:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a|libclang-rt-dev
 test|command:clang-format|clang-format

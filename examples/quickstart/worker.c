@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Works the jobs of the producer: claims a path, computes the file's SHA-256, writes the line, and
- * only then completes the job. Whatever happens between the two, a job is never completed without
- * its line; done twice it gives the same line twice, which merging makes one. Every few seconds it
- * takes back the leases of workers that died.
+/* Works the jobs of the producer: computes the SHA-256 of the file that a payload names, writes the
+ * line, and only then lets the job be completed. Whatever happens between the two, a job is never
+ * completed without its line; done twice it gives the same line twice, which merging makes one. The
+ * rest is emq_worker's: claiming, renewing the leases, completing, taking back what a worker that
+ * died had in hand.
  *
  * A file that can't be hashed is a result too: it goes to the list of failures, with its reason,
  * and its job is completed. */
@@ -10,7 +11,6 @@
 #include "manifest.h"
 #include "session.h"
 #include "tree.h"
-#include "upkeep.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,27 +22,37 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The lease is chosen before the job is known, so it has to be enough for the largest file. */
-#define DEFAULT_LEASE_SECONDS 3600
+/* How long what a dead worker had in hand is out of reach. A live one renews its leases. */
+#define DEFAULT_LEASE_SECONDS 5
 
-/* How long the server may hold back the answer that there is no job. A stop signal and the file of
- * --finished are looked at in between. */
-#define WAIT_MS 250
+/* Jobs that wait in the worker, so that the handler need not wait for the next claim. */
+#define PREFETCH 32
+
+/* How often a stop signal is looked for, and whether all is done. */
+#define LOOK_MS 100
+#define LOOK_OFTEN_MS 10 /* when no more jobs will come */
+
+#define NEVER UINT64_MAX
 
 typedef struct worker {
-    session session; /* settles and sweeps */
-    session claims;  /* waits for work: a call that waits holds up all others of its client */
-    upkeep upkeep;
+    session session; /* looks how the queue stands */
+    emq_worker *runtime;
     int root;
     uint32_t lease_ms;
     const char *finished; /* once this file exists, an empty queue is the end */
+    uint64_t hang_after;  /* jobs, for the quickstart's --kill-one */
+    int is_idle;          /* the last look found nothing left */
+    /* the handler's */
     digest *digest;
     manifest part;
     manifest failures;
-    uint64_t jobs;
+    uint64_t lines;
     uint64_t failed;
     uint64_t bytes;
-    int64_t microseconds; /* from the first claim to the end */
+    int has_failed; /* it could not write a line */
+    /* the report's */
+    uint64_t jobs;
+    int64_t microseconds; /* from the start to the end */
 } worker;
 
 /* Hashes one file. NULL, or the reason why there is no digest. */
@@ -61,10 +71,10 @@ static const char *hash(worker *w, char hex[DIGEST_HEX + 1], const char *path, s
 }
 
 /* Writes the job's line to one of the two files. */
-static int write_line(worker *w, const emq_job *job) {
+static int write_line(worker *w, const emq_task *task) {
     char hex[DIGEST_HEX + 1];
     size_t n = 0;
-    const char *path = emq_job_get_payload(job, &n);
+    const char *path = emq_task_get_payload(task, &n);
     if (path == NULL) {
         path = "";
     }
@@ -78,77 +88,101 @@ static int write_line(worker *w, const emq_job *job) {
     return result;
 }
 
-/* Completes the job, more than once if need be: "gone" then says that an earlier try arrived. */
-static int settle(worker *w, const emq_lease *lease) {
-    session *s = &w->session;
-    retry tries = RETRY_INIT;
-    int result = 0;
-    do {
-        result = emq_complete(s->client, lease);
-    } while (session_try_again(s, &tries, result));
-    if (emq_err_class(result) == EMQ_CLASS_STALE) {
-        return 0; /* somebody else holds the job now, and will write the same line */
+/* One thread runs this. A line that can't be written ends the worker, which gives back what it has
+ * in hand. */
+static int handle(emq_task *task, void *user) {
+    worker *w = user;
+    if (!w->has_failed && write_line(w, task) != 0) {
+        w->has_failed = 1;
+        (void)emq_worker_stop(w->runtime, 0);
     }
-    if (result < 0) {
-        session_report(s, "cannot complete a job", result);
-        return -1;
+    if (w->lines++ == w->hang_after) {
+        (void)raise(SIGSTOP); /* the whole process, with jobs in hand: somebody is to kill it */
     }
-    w->jobs++;
-    return 0;
+    return w->has_failed ? EMQ_TASK_REQUEUE : EMQ_TASK_COMPLETE;
 }
 
-/* Waits for the next job. 0; 1 when there will be none; -1 when it gave up.
- *
- * "Empty" says no more than: look again. A wait that the server ended, for a role change or because
- * somebody unblocked it, is tried again like a connection that was lost. */
-static int next_job(emq_jobs **jobs, worker *w) {
-    session *s = &w->claims;
-    retry tries = RETRY_INIT;
-    while (session_stop == 0 && upkeep_run(&w->upkeep, &w->session) == 0) {
-        /* asked before the claim: a job that came in between is seen by the next round */
-        int finished = w->finished != NULL && access(w->finished, F_OK) == 0;
-        int result = emq_claims(jobs, s->client, s->queue, w->lease_ms, 1, finished ? 0 : WAIT_MS);
-        if (result == EMQ_OK) {
-            return 0;
-        }
-        if (result == EMQ_EMPTY && finished) {
-            return 1;
-        }
-        if (result == EMQ_EMPTY) {
-            tries = (retry)RETRY_INIT;
-        } else if (!session_try_again(s, &tries, result)) {
-            if (session_stop == 0) {
-                session_report(s, "cannot claim a job", result);
-            }
-            return -1;
-        }
+/* What trying again can't mend ends the worker. */
+static void note(const emq_worker_event *event, void *user) {
+    worker *w = user;
+    int refused = event->kind == EMQ_WORKER_TROUBLE || event->kind == EMQ_WORKER_FAILURE;
+    emq_class class = emq_err_class(event->result);
+    if (refused && class != EMQ_CLASS_RETRYABLE && class != EMQ_CLASS_UNKNOWN) {
+        (void)fprintf(stderr, "worker: %s (%s)\n", emq_strerror(event->result), event->text);
+        (void)emq_worker_stop(w->runtime, 0);
     }
-    return -1;
+}
+
+static int start(worker *w) {
+    char text[256] = "";
+    emq_worker_options options = EMQ_WORKER_OPTIONS_INIT;
+    emq_worker_queue queue = EMQ_WORKER_QUEUE_INIT;
+    options.prefetch = PREFETCH;
+    options.hook = note;
+    options.hook_user = w;
+    queue.lease_ms = w->lease_ms;
+    queue.max_run_ms = EMQ_WORKER_UNLIMITED; /* a file may have any size */
+    int result = emq_worker_open(&w->runtime, &w->session.options, &options);
+    if (result == EMQ_OK) {
+        result = emq_worker_add(w->runtime, w->session.queue, handle, w, &queue);
+    }
+    if (result == EMQ_OK) {
+        result = emq_worker_start(w->runtime);
+    }
+    if (result != EMQ_OK) {
+        if (w->runtime != NULL) {
+            (void)emq_worker_copy_error(text, sizeof(text), w->runtime);
+        }
+        (void)fprintf(stderr, "worker: cannot start: %s (%s)\n", emq_strerror(result), text);
+    }
+    return result;
+}
+
+/* Whether there is nothing left to do: no job in any set, twice, since one that moves from one set
+ * to another may be seen in none. Also finds out when the server is gone for good. 0 or 1; -1 when
+ * it gave up. */
+static int is_done(worker *w) {
+    session *s = &w->session;
+    emq_counts counts = EMQ_COUNTS_INIT;
+    retry tries = RETRY_INIT;
+    int result = 0;
+    /* asked first: a job that came in between is seen by the next look */
+    int finished = w->finished != NULL && access(w->finished, F_OK) == 0;
+    do {
+        result = emq_counts_read(&counts, s->client, s->queue);
+    } while (session_try_again(s, &tries, result));
+    if (result != EMQ_OK) {
+        if (session_stop == 0) {
+            session_report(s, "cannot look at the queue", result);
+        }
+        return session_stop == 0 ? -1 : 0;
+    }
+    int was_idle = w->is_idle;
+    w->is_idle = finished && counts.pending + counts.active + counts.scheduled == 0;
+    return was_idle && w->is_idle;
+}
+
+/* Until all is done, or somebody wants it to end: then jobs in hand are finished, and those that
+ * wait go back. */
+static int work(worker *w) {
+    int done = 0;
+    while (session_stop == 0 && done == 0) {
+        int finished = w->finished != NULL && access(w->finished, F_OK) == 0;
+        uint32_t pause_ms = finished ? LOOK_OFTEN_MS : LOOK_MS;
+        if (emq_worker_wait(NULL, w->runtime, pause_ms) == EMQ_OK) {
+            return EXIT_GAVE_UP; /* it has ended by itself */
+        }
+        done = is_done(w);
+    }
+    (void)emq_worker_stop(w->runtime, done < 0 ? 0 : EMQ_WORKER_UNLIMITED);
+    (void)emq_worker_wait(NULL, w->runtime, EMQ_WORKER_UNLIMITED);
+    return done < 0 ? EXIT_GAVE_UP : EXIT_FINE;
 }
 
 static int64_t now_us(void) {
     struct timespec now = {0, 0};
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static int work(worker *w) {
-    for (;;) {
-        emq_jobs *jobs = NULL;
-        int result = next_job(&jobs, w);
-        if (result != 0) {
-            return result < 0 ? EXIT_GAVE_UP : w->failed > 0 ? EXIT_FAILED : EXIT_FINE;
-        }
-        const emq_job *job = emq_jobs_get_job(jobs, 0);
-        result = write_line(w, job);
-        if (result == 0) {
-            result = settle(w, emq_job_get_lease(job));
-        }
-        emq_jobs_free(jobs);
-        if (result != 0) {
-            return EXIT_GAVE_UP;
-        }
-    }
 }
 
 static const char help[] =
@@ -163,8 +197,9 @@ static const char help[] =
     "  --part FILE       the manifest lines, appended\n"
     "  --failures FILE   reason and path of each file without a line, appended\n"
     "  --finished FILE   once this file exists, end when the queue is empty\n"
-    "  --lease SECONDS   how long a claimed job is held, at least what the largest file takes\n"
-    "                    (default 3600)\n" SESSION_HELP "\n"
+    "  --lease SECONDS   how long what a worker that died had in hand is out of reach (default 5)\n"
+    "  --hang-after N    behind N jobs, stop (SIGSTOP) with the next ones in hand, to be "
+    "killed\n" SESSION_HELP "\n"
     "Prints jobs=, failed=, bytes= and microseconds=. Exit status: 0 fine; 1 some files are among\n"
     "the failures; 2 wrong use; 3 it gave up; 128 + number after a signal.\n";
 
@@ -181,6 +216,13 @@ static int read_lease(worker *w, const char *value) {
     return result;
 }
 
+static int read_hang_after(worker *w, const char *value) {
+    unsigned long jobs = 0;
+    int result = session_number(&w->session, &jobs, "--hang-after", value, 0, ULONG_MAX);
+    w->hang_after = jobs;
+    return result;
+}
+
 static int take_option(worker *w, arguments *a, int letter, const char *value) {
     switch (letter) {
     case 'o':
@@ -194,6 +236,8 @@ static int take_option(worker *w, arguments *a, int letter, const char *value) {
         return 0;
     case 'L':
         return read_lease(w, value);
+    case 'K':
+        return read_hang_after(w, value);
     case 'H':
         (void)fputs(help, stdout);
         return 1;
@@ -208,6 +252,7 @@ static int read_arguments(worker *w, arguments *a, int argc, char **argv) {
                                             {"failures", required_argument, NULL, 'f'},
                                             {"finished", required_argument, NULL, 'F'},
                                             {"lease", required_argument, NULL, 'L'},
+                                            {"hang-after", required_argument, NULL, 'K'},
                                             {"help", no_argument, NULL, 'H'},
                                             SESSION_OPTIONS,
                                             {NULL, 0, NULL, 0}};
@@ -253,15 +298,18 @@ static int run(worker *w, const arguments *a) {
         (void)fprintf(stderr, "worker: OpenSSL has no SHA-256 here\n");
         return EXIT_GAVE_UP;
     }
-    w->claims = w->session;
-    if (session_open(&w->session) != EMQ_OK || session_open(&w->claims) != EMQ_OK) {
+    if (session_open(&w->session) != EMQ_OK) {
         return EXIT_GAVE_UP;
     }
-    upkeep_init(&w->upkeep);
-    int64_t start = now_us();
-    int status = work(w);
-    w->microseconds = now_us() - start;
-    return status;
+    int64_t begin = now_us();
+    int status = start(w) == EMQ_OK ? work(w) : EXIT_GAVE_UP;
+    emq_worker_stats stats = EMQ_WORKER_STATS_INIT;
+    if (emq_worker_get_stats(&stats, w->runtime) == EMQ_OK) {
+        w->jobs = stats.completed;
+    }
+    w->microseconds = now_us() - begin;
+    emq_worker_free(w->runtime); /* no handler runs any more */
+    return status == EXIT_FINE && w->failed > 0 ? EXIT_FAILED : status;
 }
 
 int main(int argc, char **argv) {
@@ -270,6 +318,7 @@ int main(int argc, char **argv) {
     memset(&w, 0, sizeof(w));
     w.root = w.part.fd = w.failures.fd = -1;
     w.lease_ms = DEFAULT_LEASE_SECONDS * 1000;
+    w.hang_after = NEVER;
     session_init(&w.session, "worker");
     int status = read_arguments(&w, &a, argc, argv);
     if (status == 0) {
@@ -286,6 +335,5 @@ int main(int argc, char **argv) {
     digest_free(w.digest);
     manifest_close(&w.part);
     manifest_close(&w.failures);
-    (void)session_close(&w.claims, status);
     return session_close(&w.session, status);
 }

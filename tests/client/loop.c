@@ -4,9 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "allocator.h"
+
 #define PULSE_MS 10
 #define PULSES_MAX (LONG_MS / PULSE_MS)
 #define PULSES_OF_REST 5
+
+const emq_async_options loop_short_pause = {
+    .size = sizeof(emq_async_options), .backoff_min_ms = 1, .backoff_max_ms = 2};
 
 static void on_pulse(uv_timer_t *timer) {
     test_loop *t = timer->data;
@@ -39,18 +44,32 @@ void loop_stop(test_loop *t) {
     assert_int_equal(uv_loop_close(&t->loop), 0);
 }
 
-void loop_open(test_loop *t, const emq_client_options *options,
-               const emq_async_options *async_options) {
+int loop_open_again(test_loop *t, const emq_client_options *options,
+                    const emq_async_options *async_options) {
     emq_async_options own = EMQ_ASYNC_OPTIONS_INIT;
     if (async_options != NULL) {
         own = *async_options;
     }
     own.on_state = on_state;
     own.user = t;
-    loop_start(t);
+    t->told = 0;
+    t->closes = 0;
     t->is_inside = 1;
-    assert_int_equal(emq_async_open(&t->client, &t->loop, options, &own), EMQ_OK);
+    int result = emq_async_open(&t->client, &t->loop, options, &own);
     t->is_inside = 0;
+    t->is_closing = result != EMQ_OK;
+    return result;
+}
+
+int loop_try_open(test_loop *t, const emq_client_options *options,
+                  const emq_async_options *async_options) {
+    loop_start(t);
+    return loop_open_again(t, options, async_options);
+}
+
+void loop_open(test_loop *t, const emq_client_options *options,
+               const emq_async_options *async_options) {
+    assert_int_equal(loop_try_open(t, options, async_options), EMQ_OK);
 }
 
 static void on_close(void *user) {
@@ -73,13 +92,20 @@ static int is_closed(void *data) {
     return t->closes > 0;
 }
 
-void loop_finish(test_loop *t) {
+void loop_end_client(test_loop *t) {
     if (!t->is_closing) {
         loop_close_client(t);
     }
-    loop_until(t, is_closed, t);
+    if (t->client != NULL) {
+        loop_until(t, is_closed, t);
+    }
+}
+
+void loop_finish(test_loop *t) {
+    int was_open = t->client != NULL || t->closes > 0;
+    loop_end_client(t);
     loop_stop(t);
-    assert_int_equal(t->closes, 1);
+    assert_int_equal(t->closes, was_open);
 }
 
 void loop_until(test_loop *t, int (*done)(void *data), void *data) {
@@ -175,6 +201,44 @@ outcome do_request(test_loop *t, emq_request *request) {
     loop_submit(t, request, &out);
     loop_until_ended(t, &out, 1);
     return out;
+}
+
+static int is_open_or_closed(void *data) {
+    const test_loop *t = data;
+    for (int i = 0; i < t->told; i++) {
+        if (t->states[i] != EMQ_ASYNC_CONNECTING) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void loop_expect_open_with_memory(test_loop *t) {
+    loop_until(t, is_open_or_closed, t);
+    allocator_disarm();
+    for (int i = 0; i < t->told; i++) {
+        if (t->states[i] != EMQ_ASYNC_CONNECTING && t->reasons[i] != EMQ_OK &&
+            t->reasons[i] != EMQ_ENOMEM) {
+            fail_msg("allocation %ld: %s", allocator_fails_from(), emq_err_name(t->reasons[i]));
+        }
+    }
+    loop_until_state(t, EMQ_ASYNC_OPEN);
+    outcome out = do_request(t, ping_request());
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    outcome_clear(&out);
+}
+
+void loop_open_without_memory(test_loop *t, const emq_client_options *options) {
+    allocator_arm_path();
+    int result = loop_try_open(t, options, &loop_short_pause);
+    if (result == EMQ_OK) {
+        loop_expect_open_with_memory(t);
+    } else {
+        allocator_disarm();
+        assert_int_equal(result, EMQ_ENOMEM);
+        assert_null(t->client);
+    }
+    loop_finish(t);
 }
 
 emq_request *enqueue_request(const char *queue, const void *p, size_t n) {

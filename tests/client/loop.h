@@ -42,11 +42,22 @@ void loop_stop(test_loop *t);
 void loop_open(test_loop *t, const emq_client_options *options,
                const emq_async_options *async_options);
 
+/* The same where opening the client may fail: its result. */
+int loop_try_open(test_loop *t, const emq_client_options *options,
+                  const emq_async_options *async_options);
+
+/* Opens another client on the loop, when the one before is closed; its result. */
+int loop_open_again(test_loop *t, const emq_client_options *options,
+                    const emq_async_options *async_options);
+
 /* Closes the client, unless the test did, runs the loop to its end, and expects that the client is
  * gone and no handle is left. */
 void loop_finish(test_loop *t);
 
 void loop_close_client(test_loop *t);
+
+/* Closes the client, unless the test did, and runs the loop until it is gone. */
+void loop_end_client(test_loop *t);
 
 /* Runs the loop until it is so, or fails the test. */
 void loop_until(test_loop *t, int (*done)(void *data), void *data);
@@ -65,6 +76,16 @@ void note_outcome(emq_request *request, int result, void *user);
 
 /* Submits a request that must be taken; it is returned for emq_request_cancel. */
 emq_request *loop_submit(test_loop *t, emq_request *request, outcome *out);
+
+/* Options of clients that try again at once. */
+extern const emq_async_options loop_short_pause;
+
+/* The client connects with what memory there is, or fails for the lack of it; then, with enough of
+ * it, it opens and works. */
+void loop_expect_open_with_memory(test_loop *t);
+
+/* A path for allocator_fail_each: opens a client and ends it. */
+void loop_open_without_memory(test_loop *t, const emq_client_options *options);
 
 /* Submits and runs until it has ended. */
 outcome do_request(test_loop *t, emq_request *request);

@@ -12,9 +12,6 @@
 #include "loop.h"
 #include "watch.h"
 
-static const emq_async_options short_pause = {
-    .size = sizeof(emq_async_options), .backoff_min_ms = 1, .backoff_max_ms = 2};
-
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -71,7 +68,7 @@ static void open_by_name(test_loop *t, const peer *p, uint32_t connect_timeout_m
     emq_client_options options = options_for_peer(p);
     options.host = "queue.test";
     options.connect_timeout_ms = connect_timeout_ms;
-    loop_open(t, &options, &short_pause);
+    loop_open(t, &options, &loop_short_pause);
 }
 
 static void the_loop_goes_on_meanwhile(void **state) {
@@ -158,7 +155,7 @@ static void a_child_leaves_it_alone(void **state) {
     emq_client_options options = options_for_peer(p);
     options.host = "peer.test";
     hold_resolver(1);
-    loop_open(&t, &options, &short_pause);
+    loop_open(&t, &options, &loop_short_pause);
     loop_until(&t, has_begun, NULL);
     run_child(close_in_child, &t);
     hold_resolver(0);

@@ -688,9 +688,6 @@ static void every_verb_is_a_request(void **state) {
     }
 }
 
-static const emq_async_options short_pause = {
-    .size = sizeof(emq_async_options), .backoff_min_ms = 1, .backoff_max_ms = 2};
-
 static peer *start_peer(test_loop *own, peer_step first, const emq_async_options *async_options) {
     const peer_script script = {.steps = {PEER_HANDSHAKE, first}};
     peer *p = peer_start(&script);
@@ -738,7 +735,7 @@ static void a_loss_before_the_request_costs_nothing(void **state) {
     for (size_t i = 0; i < CASES; i++) {
         test_loop own;
         answer a = {.number = 0};
-        peer *p = start_peer(&own, (peer_step){PEER_SEND, cases[i].answer, 0}, &short_pause);
+        peer *p = start_peer(&own, (peer_step){PEER_SEND, cases[i].answer, 0}, &loop_short_pause);
         loop_until_state(&own, EMQ_ASYNC_OPEN);
         peer_act(p, (peer_step){PEER_CLOSE, NULL, 0});
         submit(&own, cases[i].build(), &a);
@@ -758,7 +755,7 @@ static void a_loss_before_the_answer_is_an_unknown_outcome(void **state) {
     for (size_t i = 0; i < CASES; i++) {
         test_loop own;
         answer a = {.number = 0};
-        peer *p = start_peer(&own, (peer_step){PEER_CLOSE, NULL, 0}, &short_pause);
+        peer *p = start_peer(&own, (peer_step){PEER_CLOSE, NULL, 0}, &loop_short_pause);
         submit(&own, cases[i].build(), &a);
         loop_until_ended(&own, &a.out, 1);
         EXPECT_OUTCOME(&a.out, EMQ_ECONNLOST);
@@ -776,8 +773,8 @@ static void a_loss_behind_the_answer_changes_nothing(void **state) {
     for (size_t i = 0; i < CASES; i++) {
         test_loop own;
         answer a = {.number = 0};
-        peer *p =
-            start_peer(&own, (peer_step){PEER_SEND_AND_CLOSE, cases[i].answer, 0}, &short_pause);
+        peer *p = start_peer(&own, (peer_step){PEER_SEND_AND_CLOSE, cases[i].answer, 0},
+                             &loop_short_pause);
         submit(&own, cases[i].build(), &a);
         loop_until_ended(&own, &a.out, 1);
         EXPECT_OUTCOME(&a.out, cases[i].result);
@@ -788,7 +785,7 @@ static void a_loss_behind_the_answer_changes_nothing(void **state) {
 }
 
 static void nothing_is_sent_twice_when_that_is_off(void **state) {
-    emq_async_options async_options = short_pause;
+    emq_async_options async_options = loop_short_pause;
     (void)state;
     async_options.complete_once = 1;
     for (size_t i = 0; i < CASES; i++) {
@@ -811,7 +808,7 @@ static void a_broken_answer_is_believed_of_no_verb(void **state) {
     for (size_t i = 0; i < CASES; i++) {
         test_loop own;
         answer a = {.number = 0};
-        peer *p = start_peer(&own, (peer_step)PEER_SENDS("+what?\r\n"), &short_pause);
+        peer *p = start_peer(&own, (peer_step)PEER_SENDS("+what?\r\n"), &loop_short_pause);
         submit(&own, cases[i].build(), &a);
         loop_until_ended(&own, &a.out, 1);
         EXPECT_OUTCOME(&a.out, EMQ_EPROTOCOL);
@@ -826,8 +823,8 @@ static void a_lease_that_was_not_asked_about_breaks_the_answer(void **state) {
     test_loop own;
     answer a = {.number = 0};
     (void)state;
-    peer *p =
-        start_peer(&own, (peer_step)PEER_SENDS("*1\r\n$14\r\nJOB0KHTOWnGLuD\r\n"), &short_pause);
+    peer *p = start_peer(&own, (peer_step)PEER_SENDS("*1\r\n$14\r\nJOB0KHTOWnGLuD\r\n"),
+                         &loop_short_pause);
     submit(&own, build_extends(), &a);
     loop_until_ended(&own, &a.out, 1);
     EXPECT_OUTCOME(&a.out, EMQ_EPROTOCOL);

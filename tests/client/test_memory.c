@@ -3,12 +3,12 @@
  * time there is a clean answer, nothing is lost, and what is still there goes on working. */
 #include <jansson.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "allocator.h"
 #include "client.h"
 #include "command.h"
 #include "listener.h"
@@ -18,56 +18,6 @@
 #define PATH_ALLOCATIONS_MAX 5000
 
 static test_server sentinel;
-
-/* An allocator that counts, and fails when it is told to. */
-static atomic_long held;      /* allocations that are not freed */
-static atomic_long counted;   /* since arm() */
-static atomic_long fail_from; /* these of them fail; 0: none */
-static atomic_long fail_to;
-
-static int is_failing(void) {
-    long number = atomic_fetch_add(&counted, 1) + 1;
-    return number >= atomic_load(&fail_from) && number <= atomic_load(&fail_to);
-}
-
-static void *note(void *memory) {
-    if (memory != NULL) {
-        atomic_fetch_add(&held, 1);
-    }
-    return memory;
-}
-
-static void *count_malloc(size_t size) {
-    return is_failing() ? NULL : note(malloc(size));
-}
-
-static void *count_realloc(void *memory, size_t size) {
-    if (memory == NULL) {
-        return count_malloc(size);
-    }
-    return is_failing() ? NULL : realloc(memory, size);
-}
-
-static void count_free(void *memory) {
-    if (memory != NULL) {
-        atomic_fetch_sub(&held, 1);
-        free(memory);
-    }
-}
-
-static const emq_allocator counting = {sizeof(counting), count_malloc, NULL, count_realloc,
-                                       count_free};
-
-static void arm(long from, long to) {
-    atomic_store(&counted, 0);
-    atomic_store(&fail_to, 0);
-    atomic_store(&fail_from, from);
-    atomic_store(&fail_to, to);
-}
-
-static void disarm(void) {
-    atomic_store(&fail_to, 0);
-}
 
 static int start_servers(void **state) {
     static char monitor[64];
@@ -96,12 +46,12 @@ static int is_clean(int result) {
 
 static void expect_clean(const char *what, int result) {
     if (!is_clean(result)) {
-        fail_msg("allocation %ld of %s: %s", atomic_load(&fail_from), what, emq_err_name(result));
+        fail_msg("allocation %ld of %s: %s", allocator_fails_from(), what, emq_err_name(result));
     }
 }
 
 static int is_all_free(void *data) {
-    return atomic_load(&held) == *(long *)data;
+    return allocator_held() == *(long *)data;
 }
 
 /* Runs a path with the first allocation failing, the second, and so on, until none fails any more.
@@ -109,13 +59,13 @@ static int is_all_free(void *data) {
 static void fail_each_in_turn(const char *what, int (*path)(void), int for_good) {
     long k = 1;
     for (;; k++) {
-        long before = atomic_load(&held);
-        arm(k, for_good ? PATH_ALLOCATIONS_MAX : k);
+        long before = allocator_held();
+        allocator_arm(k, for_good ? PATH_ALLOCATIONS_MAX : k);
         int result = path();
-        disarm();
+        allocator_disarm();
         expect_clean(what, result);
         wait_until("everything is free", is_all_free, &before);
-        if (atomic_load(&counted) < k) {
+        if (allocator_counted() < k) {
             assert_int_equal(result, EMQ_OK);
             break;
         }
@@ -223,12 +173,12 @@ static void fail_each_call(const char *what, int (*body)(void)) {
     const emq_client_options options = get_options();
     long k = 1;
     for (int is_done = 0; !is_done; k++) {
-        long before = atomic_load(&held);
+        long before = allocator_held();
         client = open_client(&options);
-        arm(k, k);
+        allocator_arm(k, k);
         int result = body();
-        disarm();
-        is_done = atomic_load(&counted) < k;
+        allocator_disarm();
+        is_done = allocator_counted() < k;
         expect_clean(what, result);
         assert_int_equal(result < 0, emq_client_get_error(client)[0] != '\0');
         if (!emq_client_is_open(client)) {
@@ -284,7 +234,7 @@ static int pool_path(void) {
     }
     assert_int_equal(emq_pool_get_stats(&stats, pool), EMQ_OK);
     assert_int_equal(stats.in_use, 0);
-    disarm();
+    allocator_disarm();
     assert_int_equal(emq_pool_acquire(&got, pool, LONG_MS), EMQ_OK);
     assert_int_equal(emq_pool_release(pool, got), EMQ_OK);
     emq_pool_free(pool);
@@ -333,7 +283,7 @@ static int events_path(void) {
         assert_int_equal(event != NULL, result == EMQ_OK);
         assert_int_equal(result < 0, emq_events_get_error(events)[0] != '\0');
     }
-    disarm();
+    allocator_disarm();
     if (event != NULL) {
         check_event(event);
         emq_event_free(event);
@@ -379,7 +329,7 @@ static int loop_path(void) {
         loop_until(&heard.t, is_result_there, NULL);
         result = heard.messages > 0 ? heard.results[0] : heard.t.reasons[heard.t.told - 1];
     }
-    disarm();
+    allocator_disarm();
     if (heard.events != NULL) {
         assert_int_equal(emq_events_async_reconnect(heard.events), EMQ_OK);
         int messages = heard.messages;
@@ -442,40 +392,40 @@ static void requests_survive(void **state) {
 
 /* Without a calloc, that is made from the others. */
 static void cleared_memory_is_clear(void **state) {
-    long before = atomic_load(&held);
+    long before = allocator_held();
     (void)state;
     unsigned char *memory = emq_calloc(1000, 3);
     for (int i = 0; i < 3000; i++) {
         assert_int_equal(memory[i], 0);
     }
-    assert_int_equal(atomic_load(&held), before + 1);
+    assert_int_equal(allocator_held(), before + 1);
     emq_free(memory);
     assert_null(emq_calloc(SIZE_MAX / 2, 3));
-    assert_int_equal(atomic_load(&held), before);
+    assert_int_equal(allocator_held(), before);
 }
 
 static void the_allocator_is_set_once(void **state) {
     (void)state;
-    assert_int_equal(emq_set_allocator(&counting), EMQ_EINVAL);
+    assert_int_equal(emq_set_allocator(allocator_counting()), EMQ_EINVAL);
 }
 
 /* Before anything else, as a program would. What reads the messages has an allocator of its own. */
 static int set_allocator(void) {
-    json_set_alloc_funcs(count_malloc, count_free);
-    emq_allocator bad = counting;
+    json_set_alloc_funcs(allocator_counting()->malloc, allocator_counting()->free);
+    emq_allocator bad = *allocator_counting();
     int refused = emq_set_allocator(NULL) == EMQ_EINVAL;
     bad.size = 0;
     refused += emq_set_allocator(&bad) == EMQ_EINVAL;
-    bad = counting;
+    bad = *allocator_counting();
     bad.malloc = NULL;
     refused += emq_set_allocator(&bad) == EMQ_EINVAL;
-    bad = counting;
+    bad = *allocator_counting();
     bad.realloc = NULL;
     refused += emq_set_allocator(&bad) == EMQ_EINVAL;
-    bad = counting;
+    bad = *allocator_counting();
     bad.free = NULL;
     refused += emq_set_allocator(&bad) == EMQ_EINVAL;
-    return refused == 5 && emq_set_allocator(&counting) == EMQ_OK;
+    return refused == 5 && emq_set_allocator(allocator_counting()) == EMQ_OK;
 }
 
 int main(void) {

@@ -2,6 +2,7 @@
 /* Rights of the verbs of scheduling, leases, failures and sweeps: every key that they reach beyond
  * the declared ones is checked, and a refusal leaves nothing but an entry in ACL LOG. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core.h"
@@ -194,6 +195,81 @@ static void a_sweep_reaches_counter_and_rows(void **state) {
 }
 
 /* The others need no key beyond the declared ones and the fence. */
+/* A batch of many members, whose ids end in their numbers. */
+#define MANY 70
+static void make_batch(command *line, const char *verb, const char *first_key, const char *value) {
+    command_add(line, verb);
+    command_add(line, "2");
+    command_add(line, first_key);
+    command_add(line, BASE);
+    for (int i = 0; i < MANY; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof(id), "JOB0KHTOWnGL%02d", i);
+        command_add(line, id);
+        command_add(line, value);
+    }
+}
+
+/* The answer of a batch to a user with these rules. */
+static char *answer_as(const char *rules, const char *verb, const char *first_key,
+                       const char *value) {
+    command line = {0};
+    redisContext *user = server_connect_as(&server, "tester", rules);
+    run(server.admin, "ACL", "LOG", "RESET", NULL);
+    make_batch(&line, verb, first_key, value);
+    redisReply *reply = command_send(user, &line);
+    char *text = reply_to_text(reply);
+    freeReplyObject(reply);
+    command_free(&line);
+    redisFree(user);
+    return text;
+}
+
+static void expect_refused_for(const char *key, const char *rules, const char *verb,
+                               const char *first_key, const char *value) {
+    char object[256];
+    char before[DIGEST_MAX];
+    char after[DIGEST_MAX];
+    (void)get_digest(before, &server);
+    char *text = answer_as(rules, verb, first_key, value);
+    EXPECT_TEXT(text, NO_KEY);
+    EXPECT_TEXT(get_digest(after, &server), before);
+    assert_int_equal(read_acl_log(object, sizeof(object)), 1);
+    EXPECT_TEXT(object, key);
+    free(text);
+}
+
+#define BATCHER CORE "~" PENDING " ~" ACTIVE " ~" BASE " ~" COMPLETED " "
+#define ROWS_TO(tens) "~" ROW("JOB0KHTOWnGL[0-" tens "]?") " "
+#define LOGS_TO(tens) "~" LOGS("JOB0KHTOWnGL[0-" tens "]?") " "
+
+/* Wherever in the batch it stands. */
+static void a_member_that_may_not_be_reached_refuses_the_batch(void **state) {
+    (void)state;
+    expect_refused_for(ROW("JOB0KHTOWnGL00"), BATCHER, "EMQ.ENQUEUES", PENDING, "p");
+    expect_refused_for(ROW("JOB0KHTOWnGL60"), BATCHER ROWS_TO("5"), "EMQ.ENQUEUES", PENDING, "p");
+    expect_refused_for(ROW("JOB0KHTOWnGL30"), BATCHER ROWS_TO("2") LOGS_TO("6"), "EMQ.COMPLETES",
+                       ACTIVE, "1");
+    expect_refused_for(LOGS("JOB0KHTOWnGL40"), BATCHER "~" ROW("??????????????") " " LOGS_TO("3"),
+                       "EMQ.COMPLETES", ACTIVE, "1");
+    char *text =
+        answer_as(BATCHER "~" ROW("??????????????") " " LOGS_TO("6"), "EMQ.COMPLETES", ACTIVE, "1");
+    assert_int_equal(strncmp(text, "[0, 0, ", 7), 0);
+    free(text);
+}
+
+/* Each member needs its keys with the declared ones, and not with those of another member. */
+static void members_of_two_selectors_are_reached_one_by_one(void **state) {
+    (void)state;
+    char *text = answer_as("%R~{emq}:version (+@emq ~" PENDING " ~" BASE
+                           " " ROWS_TO("3") ") (+@emq ~" PENDING " ~" BASE
+                                            " ~" ROW("JOB0KHTOWnGL[4-6]?") ")",
+                           "EMQ.ENQUEUES", PENDING, "p");
+    assert_int_equal(strncmp(text, "[1, 1, ", 7), 0);
+    free(text);
+    EXPECT(client, "70", "ZCARD", PENDING);
+}
+
 static void the_others_reach_nothing(void **state) {
     (void)state;
     ALLOWED("1", CORE "~" SCHEDULE " ~" ROW(J1), SCHEDULE_JOB(J1, "p", "at", "5"));
@@ -262,6 +338,8 @@ int main(void) {
         TEST(a_batch_reaches_each_row),
         TEST(a_promotion_reaches_the_rows),
         TEST(a_sweep_reaches_counter_and_rows),
+        TEST(a_member_that_may_not_be_reached_refuses_the_batch),
+        TEST(members_of_two_selectors_are_reached_one_by_one),
         TEST(the_others_reach_nothing),
         TEST(rights_of_two_selectors_are_not_added_up),
         TEST(a_script_has_its_callers_rights),

@@ -306,6 +306,9 @@ case_refused() {
     "$cli" -s "$socket" ACL SETUSER nobody on nopass '+emq.version' '+get' '%R~{emq}:version' >/dev/null
     emq 4 enqueue q x --json --url "unix://nobody:x@$socket"
     json_error_is '.[0].error == "EMQ_ENOPERM"'
+    seq 10 | emq 4 enqueue q - --json --url "unix://nobody:x@$socket"
+    json_is 'length == 10 and all(.result == "EMQ_ENOPERM")'
+    json_error_is '.[0].error == "EMQ_ENOPERM" and .[1] == {"verb": "enqueue", "admitted": 0, "duplicates": 0, "unknown": 0, "refused": 10}'
     counts_are 0 0 0 0
 }
 
@@ -509,6 +512,17 @@ case_dead() {
     output_is '1 reprocessed'
     counts_are 2 0 0 0
     emq 1 reprocess q --all --yes
+    # one that can't be revived so keeps no other one from it
+    for lease in 1 2 3; do
+        "$cli" -s "$socket" ZADD 'emq:{odd}:dead' 0 "JOB0000000000$lease" >/dev/null
+        "$cli" -s "$socket" HSET "emq:{odd}:job:JOB0000000000$lease" state dead attempts 1 payload x >/dev/null
+    done
+    "$cli" -s "$socket" ZADD 'emq:{odd}:dead' 0 JOBx >/dev/null
+    "$cli" -s "$socket" HSET 'emq:{odd}:job:JOB00000000003' group lane >/dev/null
+    emq 4 reprocess odd --all --yes
+    output_is '2 reprocessed'
+    error_has 'EMQLANE'
+    error_has '2 were passed over'
     # more than a page, and not all of them
     for ((lease = 0; lease < 1200; lease++)); do
         printf 'ZADD emq:{q}:dead 0 JOB0000000%04d\nHSET emq:{q}:job:JOB0000000%04d state dead attempts 1 payload x\n' \
@@ -895,6 +909,12 @@ case_acl() {
     emq 0 sweep q
     emq 4 enqueue q x
     emq 4 stats q
+    "$cli" -s "$socket" ACL LOG RESET >/dev/null
+    emq 0 work q --until-empty -- true
+    error_has '3 completed, 0 failed'
+    [[ -z $("$cli" -s "$socket" ACL LOG) ]] || die "a worker lacks a right: $("$cli" -s "$socket" ACL LOG)"
+    as producer
+    emq 0 enqueue q six -q
     as operator
     emq 0 ping
     emq 0 stats q

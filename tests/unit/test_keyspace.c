@@ -598,6 +598,17 @@ static void names_are_found_in_their_keys(void **state) {
     }
 }
 
+static void slices_are_in_the_order_of_bytes(void **state) {
+    (void)state;
+    static const char *const ordered[] = {"", "A", "AA", "AB", "B", "a", "\xff"};
+    for (size_t i = 0; i < sizeof(ordered) / sizeof(ordered[0]); i++) {
+        for (size_t j = 0; j < sizeof(ordered) / sizeof(ordered[0]); j++) {
+            int order = emq_slice_compare(emq_slice_of(ordered[i]), emq_slice_of(ordered[j]));
+            assert_int_equal((order > 0) - (order < 0), (i > j) - (i < j));
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_is_built),
@@ -617,6 +628,7 @@ int main(void) {
         cmocka_unit_test(all_keys_of_a_queue_share_a_slot),
         cmocka_unit_test(kinds_have_words_and_patterns),
         cmocka_unit_test(names_are_found_in_their_keys),
+        cmocka_unit_test(slices_are_in_the_order_of_bytes),
     };
     return cmocka_run_group_tests_name("keyspace", tests, NULL, NULL);
 }

@@ -224,6 +224,23 @@ static int admit_records(admission *a, feed *f) {
     return status;
 }
 
+static void tell_counts(const admission *a) {
+    if (a->t->json) {
+        json_t *object = json_object();
+        (void)json_object_set_new(object, "verb", json_string(a->t->verb->name));
+        (void)json_object_set_new(object, "admitted", json_integer(a->admitted));
+        (void)json_object_set_new(object, "duplicates", json_integer(a->duplicates));
+        (void)json_object_set_new(object, "unknown", json_integer(a->unknown));
+        (void)json_object_set_new(object, "refused", json_integer(a->refused));
+        tool_print_json_error(object);
+        return;
+    }
+    tool_note(a->t,
+              "%" PRId64 " admitted; %" PRId64 " unknown, which may have been admitted; %" PRId64
+              " not admitted; nothing behind these was sent",
+              a->admitted, a->unknown, a->refused);
+}
+
 /* Jobs of standard input, and at the end how many: whoever stopped it knows where to go on. */
 static int admit_input(admission *a) {
     feed f;
@@ -238,11 +255,7 @@ static int admit_input(admission *a) {
     feed_clear(&f);
     show_progress(a, 1);
     if (status != TOOL_DONE || tool_stop != 0) {
-        tool_note(a->t,
-                  "%" PRId64 " admitted; %" PRId64
-                  " unknown, which may have been admitted; %" PRId64
-                  " not admitted; nothing behind these was sent",
-                  a->admitted, a->unknown, a->refused);
+        tell_counts(a);
     }
     return status;
 }

@@ -9,6 +9,7 @@
 
 #include "tool.h"
 
+#define NOTE_MAX 1024
 #define DEFAULT_URL "redis://127.0.0.1:6379"
 
 static const struct {
@@ -38,9 +39,7 @@ static void fail_json(const tool *t, const char *what, int result, const char *d
     (void)json_object_set_new(object, "what", json_string(what));
     (void)json_object_set_new(object, "message", json_string(emq_strerror(result)));
     tool_json_bytes(object, "detail", detail, strlen(detail));
-    (void)json_dumpf(object, stderr, JSON_COMPACT);
-    (void)fputc('\n', stderr);
-    json_decref(object);
+    tool_print_json_error(object);
 }
 
 int tool_fail(const tool *t, const char *what, int result, const char *detail) {
@@ -70,12 +69,29 @@ void tool_say(const tool *t, const char *format, va_list arguments) {
     (void)vfprintf(stderr, format, arguments);
 }
 
+static void note_json(const tool *t, const char *note) {
+    json_t *object = json_object();
+    (void)json_object_set_new(object, "verb", json_string(t->verb->name));
+    tool_json_bytes(object, "note", note, strlen(note));
+    tool_print_json_error(object);
+}
+
+/* A line at a time, whatever other threads have to say. */
 void tool_note(const tool *t, const char *format, ...) {
+    char note[NOTE_MAX];
     va_list arguments;
-    flockfile(stderr); /* a line at a time, whatever other threads have to say */
     va_start(arguments, format);
-    tool_say(t, format, arguments);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, in the line above */
+    (void)vsnprintf(note, sizeof(note), format, arguments);
     va_end(arguments);
+    if (t->json) {
+        note_json(t, note);
+        return;
+    }
+    (void)fflush(stdout);
+    flockfile(stderr);
+    (void)fprintf(stderr, "emq %s: ", t->verb->name);
+    tool_print_bytes(stderr, note, strlen(note), 0);
     (void)fputc('\n', stderr);
     funlockfile(stderr);
 }

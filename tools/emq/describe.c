@@ -197,7 +197,7 @@ static int run_acl(tool *t) {
     }
     const char *queue = t->argc > 1 ? t->argv[1] : NULL;
     if ((queue == NULL) != (role == EMQ_ROLE_INSTALLER)) {
-        return tool_usage(t, "%s", "every role but installer is one on a QUEUE");
+        return tool_usage(t, "every role but installer is one on a QUEUE");
     }
     int status = queue == NULL ? TOOL_DONE : tool_queue(t, queue);
     if (status != TOOL_DONE) {

@@ -113,57 +113,67 @@ typedef struct revival {
     emq_pipeline *pipeline;
     int64_t left;
     int64_t revived;
+    int64_t passed_over; /* a row that can't be revived so, an id that is none */
+    int status;          /* the worst so far */
     char last[EMQ_QUEUE_MAX + 1];
     size_t last_length;
 } revival;
 
-/* Those of a page that can't be revived (somebody else was faster, another row than it should be)
- * are passed over: they are seen in the count, and in emq dead. */
+/* Adds one, and remembers where the next page begins. */
+static int add_dead(revival *r, const char *text, size_t n) {
+    emq_id id;
+    if (n >= sizeof(r->last)) {
+        return EMQ_EPROTOCOL;
+    }
+    memcpy(r->last, text, n);
+    r->last_length = n;
+    int result = emq_id_parse(&id, text, n);
+    if (result == EMQ_OK) {
+        result = emq_pipeline_reprocess(r->pipeline, r->t->argv[0], &id);
+    }
+    if (result == EMQ_ENOMEM) {
+        return result;
+    }
+    r->passed_over += result != EMQ_OK;
+    return EMQ_OK;
+}
+
+/* The first refusal is told; one keeps none of the others from being revived. Those that somebody
+ * else has revived meanwhile are none of ours. */
+static void account_for(revival *r, size_t i) {
+    int result = emq_pipeline_get_result(r->pipeline, i);
+    r->revived += result == EMQ_OK;
+    r->passed_over += result < 0;
+    if (result < 0 && r->status == TOOL_DONE) {
+        r->status = tool_fail(r->t, "one of them", result, emq_pipeline_get_error(r->pipeline, i));
+    }
+}
+
 static int revive_page(revival *r, const emq_ids *ids) {
-    size_t count = emq_ids_get_count(ids);
-    for (size_t i = 0; i < count; i++) {
-        emq_id id;
+    int result = EMQ_OK;
+    for (size_t i = 0; i < emq_ids_get_count(ids) && result == EMQ_OK; i++) {
         size_t n = 0;
         const char *text = emq_ids_get_text(ids, i, &n);
-        if (n >= sizeof(r->last)) {
-            return EMQ_EPROTOCOL;
-        }
-        memcpy(r->last, text, n);
-        r->last_length = n;
-        int result = emq_id_parse(&id, text, n);
-        if (result == EMQ_OK) {
-            result = emq_pipeline_reprocess(r->pipeline, r->t->argv[0], &id);
-        }
-        if (result == EMQ_ENOMEM) {
-            return result;
-        }
+        result = add_dead(r, text, n);
     }
-    int result = emq_pipeline_get_count(r->pipeline) == 0 ? EMQ_OK : emq_pipeline_run(r->pipeline);
+    if (result != EMQ_OK || emq_pipeline_get_count(r->pipeline) == 0) {
+        return result;
+    }
+    result = emq_pipeline_run(r->pipeline);
     for (size_t i = 0; i < emq_pipeline_get_count(r->pipeline); i++) {
-        r->revived += emq_pipeline_get_result(r->pipeline, i) == EMQ_OK;
+        account_for(r, i);
     }
     return result;
 }
 
-static int first_refusal(const revival *r) {
-    for (size_t i = 0; i < emq_pipeline_get_count(r->pipeline); i++) {
-        int result = emq_pipeline_get_result(r->pipeline, i);
-        if (result < 0) {
-            return tool_fail(r->t, emq_err_name(result), result,
-                             emq_pipeline_get_error(r->pipeline, i));
-        }
-    }
-    return TOOL_DONE;
-}
-
-static int revive(revival *r) {
-    int status = TOOL_DONE;
+static void revive(revival *r) {
+    int result = EMQ_OK;
     size_t count = PAGE;
     size_t limit = PAGE;
-    while (status == TOOL_DONE && count == limit && r->left > 0) {
+    while (result == EMQ_OK && count == limit && r->left > 0) {
         emq_ids *ids = NULL;
         limit = r->left < PAGE ? (size_t)r->left : PAGE;
-        int result =
+        result =
             emq_ids_browse(&ids, r->t->client, r->t->argv[0], EMQ_KEY_DEAD,
                            r->last_length == 0 ? NULL : r->last, r->last_length, (uint32_t)limit);
         count = emq_ids_get_count(ids);
@@ -172,11 +182,12 @@ static int revive(revival *r) {
             result = revive_page(r, ids);
         }
         emq_ids_free(ids);
-        status =
-            result == EMQ_OK ? first_refusal(r) : tool_fail_client(r->t, "cannot go on", result);
         emq_pipeline_clear(r->pipeline);
     }
-    return status;
+    if (result != EMQ_OK) {
+        int status = tool_fail_client(r->t, "cannot go on", result);
+        r->status = status > r->status ? status : r->status;
+    }
 }
 
 static int reprocess_all(tool *t) {
@@ -199,10 +210,16 @@ static int reprocess_all(tool *t) {
         return status;
     }
     result = emq_pipeline_new(&r.pipeline, t->client);
-    status = result == EMQ_OK ? revive(&r) : tool_fail(t, "cannot go on", result, "");
+    if (result != EMQ_OK) {
+        return tool_fail(t, "cannot go on", result, "");
+    }
+    revive(&r);
     emq_pipeline_free(r.pipeline);
+    if (r.passed_over > 0) {
+        tool_note(t, "%" PRId64 " were passed over", r.passed_over);
+    }
     print_count(t, "reprocessed", r.revived);
-    return status == TOOL_DONE && r.revived == 0 ? TOOL_OTHER : status;
+    return r.status == TOOL_DONE && r.revived == 0 ? TOOL_OTHER : r.status;
 }
 
 static int run_reprocess(tool *t) {

@@ -15,14 +15,23 @@ static void out_of_memory(void) {
     exit(TOOL_BROKEN);
 }
 
-void tool_print_json(json_t *object) {
+static void print_document(FILE *to, json_t *object) {
     char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY);
     if (text == NULL) {
         out_of_memory();
     }
-    (void)puts(text);
+    (void)fprintf(to, "%s\n", text);
     free(text);
     json_decref(object);
+}
+
+void tool_print_json(json_t *object) {
+    print_document(stdout, object);
+}
+
+void tool_print_json_error(json_t *object) {
+    (void)fflush(stdout); /* in the order in which it happened */
+    print_document(stderr, object);
 }
 
 static void set_base64(json_t *object, const char *name, emq_slice bytes) {

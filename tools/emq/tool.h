@@ -144,7 +144,8 @@ int tool_fail_client(const tool *t, const char *what, int result);
 void tool_say(const tool *t, const char *format, va_list arguments) TOOL_VPRINTF;
 /* Says that the command line is wrong. TOOL_USAGE. */
 int tool_usage(const tool *t, const char *format, ...) TOOL_PRINTF;
-/* Says something on standard error: a progress that is no failure. From any thread. */
+/* Says something on standard error that is no failure, with --json as a document, too. From any
+ * thread. */
 void tool_note(const tool *t, const char *format, ...) TOOL_PRINTF;
 
 /* Asks on the terminal whether to go on, unless --yes was given. TOOL_DONE; TOOL_OTHER when the
@@ -155,8 +156,9 @@ int tool_confirm(const tool *t, const char *format, ...) TOOL_PRINTF;
 
 /* --- printing (print.c) --- */
 
-/* Prints one JSON document on a line of its own, and frees it. */
+/* Prints one JSON document on a line of its own, and frees it; on standard output, or error. */
 void tool_print_json(json_t *object);
+void tool_print_json_error(json_t *object);
 /* Bytes as a member of an object: a string; where that is no UTF-8, base64 under `<name>_b64`. */
 void tool_json_bytes(json_t *object, const char *name, const void *bytes, size_t n);
 /* The name of a result, as a member `result`. */
