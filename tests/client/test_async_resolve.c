@@ -214,7 +214,7 @@ static void an_answer_is_not_taken_for_another_host(void **state) {
     options.sentinels = list;
     options.primary_name = "main";
     options.connect_timeout_ms = 6000; /* a third of it is for the first */
-    loop_open(&t, &options, &short_pause);
+    loop_open(&t, &options, &loop_short_pause);
     loop_until(&t, is_at_second, &t);
     hold_resolver(0);
     loop_until_state(&t, EMQ_ASYNC_OPEN);
