@@ -79,3 +79,13 @@ const char *const not_pushes[] = {
     "?\r\n",
     NULL,
 };
+
+const wrong_confirmation not_confirmations[] = {
+    {"+OK\r\n", EMQ_EPROTOCOL},
+    {PEER_EVENT("10"), EMQ_EPROTOCOL},
+    {"*3\r\n$9\r\nsubscribe\r\n$14\r\nemq:{r}:events\r\n:1\r\n", EMQ_EPROTOCOL},
+    {"*3\r\n$9\r\nsubscribe\r\n$14\r\nemq:{q}:events\r\n:2\r\n", EMQ_EPROTOCOL},
+    {"-NOPERM no\r\n", EMQ_ENOPERM},
+    {"-ERR unknown\r\n", EMQ_ESERVER},
+    {NULL, EMQ_OK},
+};

@@ -36,4 +36,11 @@ void push(peer *p, const char *json);
 extern const char *const not_messages[];
 extern const char *const not_pushes[];
 
+/* Answers to SUBSCRIBE that are none, and what they end in. */
+typedef struct wrong_confirmation {
+    const char *bytes;
+    int result;
+} wrong_confirmation;
+extern const wrong_confirmation not_confirmations[];
+
 #endif

@@ -132,6 +132,27 @@ static int is_in_state(void *data) {
            w->t->states[w->t->told - 1] == w->state;
 }
 
+typedef struct arrival {
+    peer *p;
+    int commands;
+    int connections;
+} arrival;
+
+static int has_arrived(void *data) {
+    const arrival *a = data;
+    return peer_commands(a->p) >= a->commands && peer_connections(a->p) >= a->connections;
+}
+
+void loop_until_commands(test_loop *t, peer *p, int commands) {
+    arrival a = {.p = p, .commands = commands};
+    loop_until(t, has_arrived, &a);
+}
+
+void loop_until_connections(test_loop *t, peer *p, int connections) {
+    arrival a = {.p = p, .connections = connections};
+    loop_until(t, has_arrived, &a);
+}
+
 void loop_until_state(test_loop *t, emq_async_state state) {
     wanted w = {.t = t, .state = state};
     loop_until(t, is_in_state, &w);

@@ -62,6 +62,10 @@ void loop_end_client(test_loop *t);
 /* Runs the loop until it is so, or fails the test. */
 void loop_until(test_loop *t, int (*done)(void *data), void *data);
 
+/* Until so many commands, or connections, have come to a peer. */
+void loop_until_commands(test_loop *t, peer *p, int commands);
+void loop_until_connections(test_loop *t, peer *p, int connections);
+
 void loop_until_state(test_loop *t, emq_async_state state);
 void loop_until_told(test_loop *t, emq_async_state state, int reason);
 

@@ -32,6 +32,7 @@ struct peer {
     int is_deaf;
     int step;
     size_t came_in;
+    char buffer[65536];
     pthread_mutex_t mutex; /* for all below */
     pthread_cond_t acted;
     const peer_step *ordered;
@@ -149,12 +150,11 @@ static void take_commands(peer *p) {
 }
 
 static void receive(peer *p) {
-    static char buffer[65536];
-    size_t limit = sizeof(buffer);
+    size_t limit = sizeof(p->buffer);
     if (p->script.interrupt_at > p->came_in && p->script.interrupt_at - p->came_in < limit) {
         limit = p->script.interrupt_at - p->came_in;
     }
-    ssize_t n = recv(p->connection, buffer, limit, MSG_DONTWAIT);
+    ssize_t n = recv(p->connection, p->buffer, limit, MSG_DONTWAIT);
     if (n <= 0) {
         if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
             close_connection(p, 0);
@@ -165,7 +165,7 @@ static void receive(peer *p) {
     (void)pthread_mutex_lock(&p->mutex);
     p->bytes += (size_t)n;
     (void)pthread_mutex_unlock(&p->mutex);
-    (void)redisReaderFeed(p->reader, buffer, (size_t)n);
+    (void)redisReaderFeed(p->reader, p->buffer, (size_t)n);
     if (p->script.interrupt_at != 0 && p->came_in == p->script.interrupt_at) {
         act(p, &p->script.interrupt);
     }

@@ -14,6 +14,7 @@
 #define JOBS 4000
 
 static test_server server;
+static test_server sentinel;
 static test_loop t;
 
 /* libuv's own allocations fail in turn as well, where it survives that. */
@@ -40,14 +41,18 @@ static void *uv_realloc(void *memory, size_t size) {
 }
 
 static int start_server(void **state) {
+    static char monitor[64];
     (void)state;
     server_start(&server, NULL);
+    (void)snprintf(monitor, sizeof(monitor), "sentinel monitor main 127.0.0.1 %d 1", server.port);
+    server_start_sentinel(&sentinel, "--conf", monitor, NULL);
     run(server.admin, "ACL", "SETUSER", "tester", "on", ">password", "~*", "&*", "+@all", NULL);
     return 0;
 }
 
 static int stop_server(void **state) {
     (void)state;
+    server_stop(&sentinel);
     server_stop(&server);
     return 0;
 }
@@ -77,8 +82,19 @@ static void open_by_name_path(void) {
     loop_open_without_memory(&t, &options);
 }
 
+static void open_through_sentinel_path(void) {
+    char list[32];
+    emq_client_options options = get_options();
+    (void)snprintf(list, sizeof(list), "127.0.0.1:%d", sentinel.port);
+    options.unix_path = NULL;
+    options.sentinels = list;
+    options.primary_name = "main";
+    loop_open_without_memory(&t, &options);
+}
+
 static void opening_survives(void **state) {
     (void)state;
+    allocator_fail_each("opening through a sentinel", open_through_sentinel_path);
     allocator_fail_each("opening", open_path);
     allocator_fail_each("opening by name", open_by_name_path);
 }

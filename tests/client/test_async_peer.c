@@ -35,28 +35,6 @@ static peer *start_peer(peer_step first, peer_step second) {
 
 static const peer_step hold = {PEER_HOLD, NULL, 0};
 
-typedef struct arrival {
-    peer *p;
-    int commands;
-    int connections;
-} arrival;
-
-static int has_arrived(void *data) {
-    const arrival *a = data;
-    return peer_commands(a->p) >= a->commands && peer_connections(a->p) >= a->connections;
-}
-
-/* Until the peer has so many commands. */
-static void until_commands(test_loop *t, peer *p, int commands) {
-    arrival a = {.p = p, .commands = commands};
-    loop_until(t, has_arrived, &a);
-}
-
-static void until_connections(test_loop *t, peer *p, int connections) {
-    arrival a = {.p = p, .connections = connections};
-    loop_until(t, has_arrived, &a);
-}
-
 static emq_request *with_timeout(emq_request *request, uint32_t timeout_ms) {
     emq_request_set_timeout(request, timeout_ms);
     return request;
@@ -102,7 +80,7 @@ static void an_attempt_has_a_deadline(void **state) {
         loop_open(&t, &options, &short_pause);
         loop_submit(&t, ping_request(), &out);
         loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ECONNTIMEOUT);
-        until_connections(&t, p, 2);
+        loop_until_connections(&t, p, 2);
         assert_int_equal(out.calls, 0); /* it waits until its own deadline */
         loop_close_client(&t);
         loop_until_ended(&t, &out, 1);
@@ -142,7 +120,7 @@ static void a_loss_on_the_connect_path_is_tried_again(void **state) {
         peer *p = peer_start(&scripts[i]);
         open_on_peer(&t, p, &short_pause);
         loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ECONNECT);
-        until_connections(&t, p, 3);
+        loop_until_connections(&t, p, 3);
         loop_finish(&t);
         peer_stop(p);
     }
@@ -157,7 +135,7 @@ static void a_loading_server_is_tried_again(void **state) {
     peer *p = peer_start(&script);
     open_on_peer(&t, p, &short_pause);
     loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ELOADING);
-    until_connections(&t, p, 3);
+    loop_until_connections(&t, p, 3);
     loop_finish(&t);
     peer_stop(p);
 }
@@ -195,7 +173,7 @@ static void a_refusal_rests_until_it_is_asked_again(void **state) {
         loop_rest(&t);
         assert_int_equal(peer_connections(p), 1);
         assert_int_equal(emq_async_reconnect(t.client), EMQ_OK);
-        until_connections(&t, p, 2);
+        loop_until_connections(&t, p, 2);
         loop_until_state(&t, EMQ_ASYNC_REFUSED);
         loop_finish(&t);
         peer_stop(p);
@@ -346,7 +324,7 @@ static void what_was_not_sent_whole_is_sent_again(void **state) {
     loop_open(&t, &options, &short_pause);
     loop_until_state(&t, EMQ_ASYNC_OPEN);
     loop_submit(&t, enqueue_request("q", payload, size), &outs[0]);
-    until_connections(&t, p, 3);
+    loop_until_connections(&t, p, 3);
     assert_int_equal(outs[0].calls, 0);
     loop_close_client(&t);
     loop_until_ended(&t, outs, 1);
@@ -401,7 +379,7 @@ static void a_broken_answer_ends_the_connection(void **state) {
         assert_true(outs[0].result == EMQ_EPROTOCOL || outs[0].result == EMQ_ECONNLOST);
         EXPECT_OUTCOME(&outs[1], EMQ_ECONNLOST);
         loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_EPROTOCOL);
-        until_connections(&t, p, 2);
+        loop_until_connections(&t, p, 2);
         loop_finish(&t);
         peer_stop(p);
     }
@@ -454,12 +432,12 @@ static void a_late_answer_answers_nobody(void **state) {
     open_on_peer(&t, p, &short_pause);
     loop_submit(&t, with_timeout(enqueue_request("q", "p", 1), SHORT_MS), &outs[0]);
     loop_submit(&t, claim_request("q"), &outs[1]);
-    until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 2);
+    loop_until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 2);
     loop_until_ended(&t, outs, 2);
     EXPECT_OUTCOME(&outs[0], EMQ_ETIMEOUT);
     EXPECT_OUTCOME(&outs[1], EMQ_ECONNLOST);
     loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ETIMEOUT);
-    until_connections(&t, p, 2);
+    loop_until_connections(&t, p, 2);
     loop_until_state(&t, EMQ_ASYNC_OPEN);
     loop_submit(&t, with_timeout(ping_request(), SHORT_MS), &outs[2]);
     loop_until_ended(&t, outs, 3);
@@ -477,7 +455,7 @@ static void an_answer_that_came_in_time_counts(void **state) {
     peer *p = start_peer(hold, hold);
     open_on_peer(&t, p, NULL);
     loop_submit(&t, with_timeout(ping_request(), SHORT_MS), &out);
-    until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 1);
+    loop_until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 1);
     peer_act(p, (peer_step){PEER_SEND, "+PONG\r\n", 0});
     (void)usleep(2 * SHORT_MS * 1000); /* the host is busy with something else */
     loop_until_ended(&t, &out, 1);
@@ -501,7 +479,7 @@ static void the_pause_grows_until_an_answer_comes(void **state) {
         loop_until_state(&t, EMQ_ASYNC_OPEN);
         assert_int_equal(t.client->session.failures, i - 1);
         peer_act(p, (peer_step){PEER_CLOSE, NULL, 0});
-        until_connections(&t, p, (int)i + 1);
+        loop_until_connections(&t, p, (int)i + 1);
     }
     loop_submit(&t, ping_request(), &out);
     loop_until_ended(&t, &out, 1);
@@ -535,7 +513,7 @@ static void the_table_of_cuts_holds(void **state) {
             loop_until_ended(&t, &out, 1);
             EXPECT_OUTCOME(&out, cut == 0 ? lost[verb] : answered[verb]);
             int times = cut == 0 ? sent[verb] : 1;
-            until_connections(&t, p, times + 1);
+            loop_until_connections(&t, p, times + 1);
             loop_until_state(&t, EMQ_ASYNC_OPEN);
             loop_rest(&t);
             assert_int_equal(peer_commands(p), (times + 1) * PEER_HANDSHAKE_COMMANDS + times);
@@ -590,7 +568,7 @@ static void too_many_requests_are_turned_down(void **state) {
     emq_request *request = ping_request();
     assert_int_equal(emq_async_submit(t.client, request, note_outcome, NULL), EMQ_EOVERLOAD);
     assert_int_equal(emq_err_class(EMQ_EOVERLOAD), EMQ_CLASS_RETRYABLE);
-    until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + MANY);
+    loop_until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + MANY);
     assert_int_equal(emq_async_submit(t.client, request, note_outcome, NULL), EMQ_EOVERLOAD);
     assert_int_equal(emq_async_get_counter(t.client, EMQ_ASYNC_OVERLOADS), 2);
     peer_act(p, (peer_step){PEER_SEND, "+PONG\r\n", 0});
@@ -657,7 +635,7 @@ static void a_canceled_request_keeps_its_place(void **state) {
     open_on_peer(&t, p, NULL);
     emq_request *request = loop_submit(&t, claim_request("q"), &outs[0]);
     loop_submit(&t, ping_request(), &outs[1]);
-    until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 2);
+    loop_until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 2);
     assert_int_equal(emq_request_cancel(request), EMQ_OK);
     assert_int_equal(outs[0].calls, 0);
     loop_until_ended(&t, outs, 1);
@@ -680,9 +658,9 @@ static void a_canceled_request_keeps_its_deadline(void **state) {
     peer *p = start_peer(hold, hold);
     open_on_peer(&t, p, &short_pause);
     emq_request *request = loop_submit(&t, with_timeout(claim_request("q"), SHORT_MS), &out);
-    until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 1);
+    loop_until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 1);
     assert_int_equal(emq_request_cancel(request), EMQ_OK);
-    until_connections(&t, p, 2);
+    loop_until_connections(&t, p, 2);
     loop_finish(&t);
     EXPECT_OUTCOME(&out, EMQ_ECANCELED);
     peer_stop(p);
@@ -778,7 +756,7 @@ static void closed_in_the_handshake(void **state) {
         emq_client_options options = options_for_peer(p);
         loop_open(&t, &options, NULL);
         submit_many(&t, outs);
-        until_commands(&t, p, PEER_HANDSHAKE_COMMANDS);
+        loop_until_commands(&t, p, PEER_HANDSHAKE_COMMANDS);
         loop_rest(&t);
         close_and_check(&t, outs, MANY);
         peer_stop(p);
@@ -793,7 +771,7 @@ static void closed_with_replies_outstanding(void **state) {
     open_on_peer(&t, p, NULL);
     loop_until_state(&t, EMQ_ASYNC_OPEN);
     submit_many(&t, outs);
-    until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + MANY);
+    loop_until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + MANY);
     close_and_check(&t, outs, MANY);
     peer_stop(p);
 }
@@ -807,7 +785,7 @@ static void closed_with_a_canceled_one_outstanding(void **state) {
     open_on_peer(&t, p, NULL);
     emq_request *request = loop_submit(&t, claim_request("q"), &canceled);
     submit_many(&t, outs);
-    until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + MANY + 1);
+    loop_until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + MANY + 1);
     assert_int_equal(emq_request_cancel(request), EMQ_OK);
     close_and_check(&t, outs, MANY);
     EXPECT_OUTCOME(&canceled, EMQ_ECANCELED);
@@ -915,13 +893,13 @@ static void a_reconnect_starts_anew(void **state) {
     peer *p = start_peer(hold, hold);
     open_on_peer(&t, p, &long_pause);
     loop_submit(&t, claim_request("q"), &outs[0]);
-    until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 1);
+    loop_until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 1);
     assert_int_equal(emq_async_reconnect(t.client), EMQ_OK);
     assert_int_equal(outs[0].calls, 0);
     loop_until_ended(&t, outs, 1);
     EXPECT_OUTCOME(&outs[0], EMQ_ECONNLOST);
     loop_submit(&t, claim_request("q"), &outs[1]);
-    until_commands(&t, p, 2 * PEER_HANDSHAKE_COMMANDS + 2);
+    loop_until_commands(&t, p, 2 * PEER_HANDSHAKE_COMMANDS + 2);
     assert_int_equal(peer_connections(p), 2);
     loop_finish(&t);
     EXPECT_OUTCOME(&outs[1], EMQ_ECLOSED);

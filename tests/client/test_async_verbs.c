@@ -696,16 +696,6 @@ static peer *start_peer(test_loop *own, peer_step first, const emq_async_options
     return p;
 }
 
-typedef struct arrival {
-    peer *p;
-    int commands;
-} arrival;
-
-static int has_arrived(void *data) {
-    const arrival *a = data;
-    return peer_commands(a->p) >= a->commands;
-}
-
 static void expect_command(peer *p, int number, const char *name) {
     char *words = peer_command(p, number);
     assert_non_null(words);
@@ -718,13 +708,13 @@ static void expect_command(peer *p, int number, const char *name) {
  * submitted now is the next one. */
 static void expect_sent(test_loop *own, peer *p, emq_verb_symbol verb, int times) {
     outcome ping = {0};
-    arrival a = {.p = p, .commands = (times + 1) * PEER_HANDSHAKE_COMMANDS + times + 1};
+    int commands = (times + 1) * PEER_HANDSHAKE_COMMANDS + times + 1;
     loop_submit(own, ping_request(), &ping);
-    loop_until(own, has_arrived, &a);
+    loop_until_commands(own, p, commands);
     for (int i = 1; i <= times; i++) {
         expect_command(p, i * PEER_HANDSHAKE_COMMANDS + i - 1, emq_verbs[verb].name);
     }
-    expect_command(p, a.commands - 1, "PING");
+    expect_command(p, commands - 1, "PING");
     loop_finish(own);
     outcome_clear(&ping);
     peer_stop(p);

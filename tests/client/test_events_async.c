@@ -265,23 +265,12 @@ static void a_peer_that_breaks_the_protocol_is_left(void **state) {
 }
 
 static void a_wrong_confirmation_is_refused(void **state) {
-    static const struct {
-        const char *bytes;
-        int result;
-    } cases[] = {
-        {"+OK\r\n", EMQ_EPROTOCOL},
-        {PEER_EVENT("10"), EMQ_EPROTOCOL},
-        {"*3\r\n$9\r\nsubscribe\r\n$14\r\nemq:{r}:events\r\n:1\r\n", EMQ_EPROTOCOL},
-        {"*3\r\n$9\r\nsubscribe\r\n$14\r\nemq:{q}:events\r\n:2\r\n", EMQ_EPROTOCOL},
-        {"-NOPERM no\r\n", EMQ_ENOPERM},
-        {"-ERR unknown\r\n", EMQ_ESERVER},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; not_confirmations[i].bytes != NULL; i++) {
         listener l;
-        peer *p = start_pusher(cases[i].bytes);
+        peer *p = start_pusher(not_confirmations[i].bytes);
         listen_to_peer(&l, p);
-        listener_until_told(&l, 0, EMQ_ASYNC_REFUSED, cases[i].result);
+        listener_until_told(&l, 0, EMQ_ASYNC_REFUSED, not_confirmations[i].result);
         assert_int_equal(l.messages, 0);
         listener_finish(&l);
         peer_stop(p);
@@ -302,24 +291,13 @@ static void a_confirmation_that_does_not_come(void **state) {
     peer_stop(p);
 }
 
-typedef struct crowd {
-    peer *p;
-    int connections;
-} crowd;
-
-static int has_connections(void *data) {
-    const crowd *c = data;
-    return peer_connections(c->p) >= c->connections;
-}
-
 static void a_peer_that_closes_behind_the_confirmation(void **state) {
     listener l;
     (void)state;
     peer_script script = {.steps = {PEER_HANDSHAKE, {PEER_SEND_AND_CLOSE, PEER_SUBSCRIBED, 0}}};
     peer *p = peer_start(&script);
-    crowd c = {p, 4};
     listen_to_peer(&l, p);
-    loop_until(&l.t, has_connections, &c);
+    loop_until_connections(&l.t, p, 4);
     listener_finish(&l);
     peer_stop(p);
 }
@@ -474,16 +452,6 @@ static void while_it_connects(void **state) {
     (void)close(sockets[1]);
 }
 
-typedef struct arrival {
-    peer *p;
-    int commands;
-} arrival;
-
-static int has_arrived(void *data) {
-    const arrival *a = data;
-    return peer_commands(a->p) >= a->commands;
-}
-
 /* AUTH, what is asked behind it, and SUBSCRIBE: each is waited for. */
 static void on_each_step_of_the_path(void **state) {
     static const peer_script scripts[] = {
@@ -496,11 +464,10 @@ static void on_each_step_of_the_path(void **state) {
     for (int i = 0; i < 3; i++) {
         listener l;
         peer *p = peer_start(&scripts[i]);
-        arrival a = {p, commands[i]};
         emq_client_options options = options_for_peer(p);
         options.password = "password";
         listener_open(&l, &options, "q");
-        loop_until(&l.t, has_arrived, &a);
+        loop_until_commands(&l.t, p, commands[i]);
         listener_close(&l);
         listener_finish(&l);
         assert_int_equal(l.t.told, 1);
