@@ -45,6 +45,7 @@ server|command:flock|util-linux
 server|module:openssl|libssl-dev
 test|module:cmocka|libcmocka-dev
 test|module:jansson|libjansson-dev
+test|module:libsystemd|libsystemd-dev
 test|command:clang|clang
 test|command:clang-format|clang-format
 test|command:clang-tidy|clang-tidy
