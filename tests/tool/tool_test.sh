@@ -245,7 +245,9 @@ case_records() {
     json_is 'map(.payload)[5:] == [range(1; 2501) | tostring]'
     # larger than a batch, and small ones in between
     big() { head -c 6000000 /dev/zero | tr '\0' "$1"; }
-    { printf 'a\0' && big x && printf '\0b\0' && big y && printf '\0' && big z; } | emq 0 enqueue big - -0
+    # a file is there at once, so that nothing is sent for want of input
+    { printf 'a\0' && big x && printf '\0b\0' && big y && printf '\0' && big z; } >"$scratch/in"
+    emq 0 enqueue big - -0 <"$scratch/in"
     mapfile -t ids <"$scratch/out"
     ((${#ids[@]} == 5)) || die 'not five'
     "$tool" job big "${ids[1]}" --payload | cmp - <(big x)
