@@ -245,7 +245,9 @@ case_records() {
     json_is 'map(.payload)[5:] == [range(1; 2501) | tostring]'
     # larger than a batch, and small ones in between
     big() { head -c 6000000 /dev/zero | tr '\0' "$1"; }
-    { printf 'a\0' && big x && printf '\0b\0' && big y && printf '\0' && big z; } | emq 0 enqueue big - -0
+    # a file is there at once, so that nothing is sent for want of input
+    { printf 'a\0' && big x && printf '\0b\0' && big y && printf '\0' && big z; } >"$scratch/in"
+    emq 0 enqueue big - -0 <"$scratch/in"
     mapfile -t ids <"$scratch/out"
     ((${#ids[@]} == 5)) || die 'not five'
     "$tool" job big "${ids[1]}" --payload | cmp - <(big x)
@@ -824,13 +826,13 @@ case_work_time() {
     a_server
     # longer than its lease
     emq 0 enqueue q x -q
-    emq 0 work q -e --lease 1s -- sh -c 'sleep 3; echo "attempt $EMQ_JOB_ATTEMPTS"'
+    emq 0 work q -e --lease 3s -- sh -c 'sleep 7; echo "attempt $EMQ_JOB_ATTEMPTS"'
     output_is 'attempt 1'
     error_has '1 completed'
     # longer than it may
     emq 0 enqueue q x
     id=$(<"$scratch/out")
-    emq 0 work q -e -m 1 --timeout 200ms --grace 100ms -- sh -c 'trap "" TERM; echo late >&2; while :; do sleep 0.02; done'
+    emq 0 work q -e -m 1 --timeout 3s --grace 100ms -- sh -c 'trap "" TERM; echo late >&2; while :; do sleep 0.02; done'
     emq 0 job q "$id"
     output_has 'last error  timed out: late'
     # its lease is lost: the command is told to end, and nothing is settled
