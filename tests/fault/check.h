@@ -56,8 +56,9 @@ typedef struct check_report {
     size_t told;    /* whose handler knew at its end that the lease was lost */
     size_t refused; /* whose settle the server refused */
     size_t unseen;  /* claims that never came to a handler, their process being killed or stopped */
-    size_t completed; /* settles that were answered: completed */
-    size_t unsure;    /* jobs whose last run ended, and its process before it heard the answer */
+    size_t dead_unseen; /* dead letters that have such a claim among their lapsed ones */
+    size_t completed;   /* settles that were answered: completed */
+    size_t unsure;      /* jobs whose last run ended, and its process before it heard the answer */
 } check_report;
 
 /* Fills the report, and says on `out` what is broken, one line each. @return how much is broken. */
