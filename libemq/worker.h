@@ -250,6 +250,9 @@ void emq_task_destroy(emq_task *task);
 /* Sets a notice, unless a worse one stands; the watch tells of it. */
 void emq_task_notify(emq_task *task, emq_task_notice notice);
 
+/* Finds out whether the lease ran out by the worker's own clock. */
+void emq_task_check_lease(emq_task *task, int64_t now);
+
 int emq_task_is_gone(const emq_task *task); /* lost or given back */
 
 void emq_task_line_init(emq_task_line *line);

@@ -132,7 +132,8 @@ static void take_in(emq_work_queue *q, emq_job *job, int64_t now) {
     emq_worker *worker = q->worker;
     emq_task *task = emq_task_take(q, job, now);
     if (task == NULL) {
-        return; /* without memory its lease lapses */
+        worker->stats.unsettled++; /* without memory its lease lapses */
+        return;
     }
     if (worker->held + worker->granted >= capacity(worker)) {
         hand_on(task);
@@ -161,11 +162,11 @@ static void take_answer(emq_work_queue *q, const claim *asked, int result, emq_j
     size_t count = emq_jobs_get_count(jobs);
     emq_worker_lock(worker);
     worker->granted -= asked->wait_ms == 0 ? asked->count : 0;
-    if (result >= 0) {
+    if (result >= 0 || result == EMQ_EBADJOB) {
         q->answered_at = now;
         q->has_answered = 1;
         q->is_empty = count < asked->count;
-        worker->stats.malformed += emq_jobs_get_malformed(jobs);
+        worker->stats.malformed += emq_jobs_get_malformed(jobs) + (result == EMQ_EBADJOB);
     }
     if (result == EMQ_EMPTY && is_early) {
         q->look_now = 1;
@@ -187,7 +188,7 @@ static void claim_once(emq_work_queue *q, const claim *asked) {
     int result = emq_claims(&jobs, q->link.client, q->name, q->options.lease_ms, asked->count,
                             asked->wait_ms);
     int is_early = emq_now_ns() - start < (int64_t)asked->wait_ms * EMQ_NS_PER_MS;
-    (void)emq_worker_link_note(&q->link, result);
+    (void)emq_worker_link_note(&q->link, result == EMQ_EBADJOB ? EMQ_OK : result);
     take_answer(q, asked, result, jobs, is_early);
     emq_jobs_free(jobs);
 }

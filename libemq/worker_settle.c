@@ -27,9 +27,11 @@ typedef struct batch {
 /* With the mutex held: jobs whose lease is lost are not settled. */
 static void drop_lost(emq_worker *worker) {
     emq_task_line rest;
+    int64_t now = emq_now_ns();
     emq_task_line_init(&rest);
     for (emq_task *task = emq_task_line_take(&worker->decided); task != NULL;
          task = emq_task_line_take(&worker->decided)) {
+        emq_task_check_lease(task, now);
         if (task->notice == EMQ_NOTICE_LOST) {
             emq_task_finish(task);
         } else {
@@ -156,7 +158,8 @@ static int find_trouble(const batch *b) {
     for (size_t i = 0; i < b->count; i++) {
         emq_class class = emq_err_class(b->results[i]);
         if (class == EMQ_CLASS_RETRYABLE || class == EMQ_CLASS_UNKNOWN ||
-            class == EMQ_CLASS_PROTOCOL || b->results[i] == EMQ_ECLOSED) {
+            class == EMQ_CLASS_PROTOCOL || class == EMQ_CLASS_INTERNAL ||
+            b->results[i] == EMQ_ECLOSED) {
             return b->results[i];
         }
     }

@@ -122,6 +122,18 @@ void emq_task_notify(emq_task *task, emq_task_notice notice) {
     }
 }
 
+/* Of one that was sent it is not known what became of it. */
+void emq_task_check_lease(emq_task *task, int64_t now) {
+    emq_worker *worker = task->worker;
+    if (emq_task_is_gone(task) || task->state >= TASK_SENT || task->lease_until > now) {
+        return;
+    }
+    worker->stats.lost += task->tries == 0;
+    worker->stats.unsettled += task->tries > 0;
+    emq_task_notify(task, EMQ_NOTICE_LOST);
+    (void)pthread_cond_signal(&worker->settles); /* it may be in its line */
+}
+
 void emq_task_decide(emq_task *task, emq_task_verdict verdict) {
     emq_worker *worker = task->worker;
     if (task->state == TASK_RUNNING) {

@@ -21,18 +21,6 @@ static int64_t after_ms(int64_t time, int64_t ms) {
     return time + ms * EMQ_NS_PER_MS;
 }
 
-/* With the mutex held: an unsettled lease of one that was sent is not known to be lost. */
-static void find_lost(emq_task *task, int64_t now) {
-    emq_worker *worker = task->worker;
-    if (emq_task_is_gone(task) || task->state >= TASK_SENT || task->lease_until > now) {
-        return;
-    }
-    worker->stats.lost += task->tries == 0;
-    worker->stats.unsettled += task->tries > 0;
-    emq_task_notify(task, EMQ_NOTICE_LOST);
-    (void)pthread_cond_signal(&worker->settles); /* it may be in its line */
-}
-
 static void find_overtime(emq_task *task, int64_t now) {
     if (task->state == TASK_RUNNING && task->run_until <= now &&
         task->notice < EMQ_NOTICE_OVERTIME) {
@@ -56,7 +44,7 @@ static int64_t next_of(const emq_task *task) {
 static int64_t look_at_tasks(emq_worker *worker, int64_t now) {
     int64_t next = TIME_NEVER;
     for (emq_task *task = worker->tasks; task != NULL; task = task->next) {
-        find_lost(task, now);
+        emq_task_check_lease(task, now);
         find_overtime(task, now);
         next = earlier(next, next_of(task));
     }

@@ -48,6 +48,7 @@ test|module:cmocka|libcmocka-dev
 test|module:jansson|libjansson-dev
 test|module:libcurl|libcurl4-openssl-dev
 test|module:libmicrohttpd|libmicrohttpd-dev
+test|module:libsystemd|libsystemd-dev
 test|command:clang|clang
 test|command:clang-format|clang-format
 test|command:clang-tidy|clang-tidy

@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "crew.h"
+#include "worker.h"
 
 static test_server server;
 static emq_client_options client;
@@ -520,6 +521,135 @@ static void prefetched_jobs_wait_and_are_renewed(void **state) {
     crew_end(worker);
 }
 
+/* Hooks and retries. */
+
+static atomic_int events[EMQ_WORKER_HEALTH + 1];
+static atomic_int wrong_events;
+
+static void note_event(const emq_worker_event *event, void *user) {
+    int is_right = event->size == sizeof(*event) && event->worker != NULL && event->text != NULL &&
+                   user == &server;
+    if (event->task != NULL) {
+        is_right = is_right && strcmp(event->queue, emq_task_get_queue(event->task)) == 0;
+    }
+    if (event->kind == EMQ_WORKER_START) {
+        is_right = is_right && event->waited_us >= 0 && event->ran_us == 0;
+    }
+    if (event->kind == EMQ_WORKER_SUCCESS) {
+        is_right =
+            is_right && event->result == EMQ_OK && event->ran_us >= 20000 && event->settled_us > 0;
+    }
+    if (event->kind == EMQ_WORKER_FAILURE) {
+        is_right = is_right && (event->result == EMQ_OK || event->result == EMQ_DEAD);
+    }
+    atomic_fetch_add(&wrong_events, !is_right);
+    atomic_fetch_add(&events[event->kind], 1);
+}
+
+static int fail_twice_then_go_on(emq_task *task, void *user) {
+    (void)user;
+    crew_nap(20);
+    (void)emq_task_set_delay(task, 0);
+    switch (emq_task_get_attempts(task)) {
+    case 1:
+    case 2:
+        return EMQ_TASK_FAIL;
+    case 3:
+        return EMQ_TASK_REQUEUE;
+    default:
+        return EMQ_TASK_COMPLETE;
+    }
+}
+
+static void hooks_are_told_with_timings(void **state) {
+    emq_worker_options options = EMQ_WORKER_OPTIONS_INIT;
+    (void)state;
+    options.hook = note_event;
+    options.hook_user = &server;
+    crew_enqueue(&server, "q", "x", NULL);
+    emq_worker *worker = crew_open(&client, &options);
+    crew_add(worker, "q", fail_twice_then_go_on, NULL, NULL);
+    crew_start(worker);
+    CREW_AWAIT(worker, completed, 1);
+    crew_end(worker);
+    assert_int_equal(atomic_load(&events[EMQ_WORKER_START]), 4);
+    assert_int_equal(atomic_load(&events[EMQ_WORKER_FAILURE]), 2);
+    assert_int_equal(atomic_load(&events[EMQ_WORKER_RETURN]), 1);
+    assert_int_equal(atomic_load(&events[EMQ_WORKER_SUCCESS]), 1);
+    assert_int_equal(atomic_load(&events[EMQ_WORKER_LOST]), 0);
+    assert_int_equal(atomic_load(&wrong_events), 0);
+}
+
+static atomic_int asked_failures[8];
+static atomic_int asked;
+
+static int64_t note_failures(const emq_task *task, int64_t failures, void *user) {
+    int at = atomic_fetch_add(&asked, 1);
+    atomic_store(&asked_failures[at % 8], (int)failures);
+    return emq_task_get_queue(task)[0] == 'q' && user == &server ? 0 : 1000000;
+}
+
+static int requeue_then_fail(emq_task *task, void *user) {
+    (void)user;
+    return emq_task_get_attempts(task) % 2 == 1 ? EMQ_TASK_REQUEUE : EMQ_TASK_FAIL;
+}
+
+/* Requeues between them are attempts, but no failures. */
+static void a_backoff_function_is_asked_with_the_failures(void **state) {
+    emq_worker_queue queue = EMQ_WORKER_QUEUE_INIT;
+    (void)state;
+    queue.backoff = EMQ_BACKOFF_FUNCTION;
+    queue.backoff_function = note_failures;
+    queue.max_failures = 4;
+    crew_enqueue(&server, "q", "x", NULL);
+    emq_worker *worker = start_one("q", requeue_then_fail, &server, 1, &queue);
+    CREW_AWAIT(worker, dead, 1);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(atomic_load(&asked_failures[i]), i + 1);
+    }
+    crew_end(worker);
+}
+
+static int64_t pause_behind(int policy, int64_t failures) {
+    emq_work_queue q = {
+        .options = {.backoff = policy, .backoff_base_ms = 100, .backoff_max_ms = 5000}};
+    const emq_task task = {.queue = &q};
+    return emq_worker_pause_ms(&task, failures);
+}
+
+static void pauses_grow_as_their_policy_says(void **state) {
+    int64_t most = 0;
+    (void)state;
+    assert_int_equal(pause_behind(EMQ_BACKOFF_FIXED, 1), 100);
+    assert_int_equal(pause_behind(EMQ_BACKOFF_FIXED, 100), 100);
+    assert_int_equal(pause_behind(EMQ_BACKOFF_EXPONENTIAL, 0), 100);
+    assert_int_equal(pause_behind(EMQ_BACKOFF_EXPONENTIAL, 1), 100);
+    assert_int_equal(pause_behind(EMQ_BACKOFF_EXPONENTIAL, 2), 200);
+    assert_int_equal(pause_behind(EMQ_BACKOFF_EXPONENTIAL, 6), 3200);
+    assert_int_equal(pause_behind(EMQ_BACKOFF_EXPONENTIAL, 7), 5000);
+    assert_int_equal(pause_behind(EMQ_BACKOFF_EXPONENTIAL, INT64_MAX), 5000);
+    for (int i = 0; i < 1000; i++) {
+        int64_t pause = pause_behind(EMQ_BACKOFF_JITTER, 3);
+        assert_in_range(pause, 0, 400);
+        most = pause > most ? pause : most;
+    }
+    assert_true(most > 200);
+}
+
+/* A job of another client, under an id that is no branded one: it is counted, and others run. */
+static void a_malformed_job_keeps_nobody(void **state) {
+    int verdict = EMQ_TASK_COMPLETE;
+    (void)state;
+    run(server.admin, "HSET", "emq:{q}:job:odd", "state", "pending", "attempts", "0", "payload",
+        "x", NULL);
+    run(server.admin, "ZADD", "emq:{q}:pending", "0", "odd", NULL);
+    emq_worker *worker = start_one("q", crew_return, &verdict, 1, NULL);
+    CREW_AWAIT(worker, malformed, 1);
+    crew_enqueue(&server, "q", "x", NULL);
+    CREW_AWAIT(worker, completed, 1);
+    crew_end(worker);
+}
+
 static void a_forked_child_has_no_part_in_it(void **state) {
     int verdict = 0;
     int status = -1;
@@ -563,6 +693,10 @@ int main(void) {
         cmocka_unit_test_setup(held_jobs_never_exceed_the_limit, clean),
         cmocka_unit_test_setup(queues_are_served_by_their_weight, clean),
         cmocka_unit_test_setup(prefetched_jobs_wait_and_are_renewed, clean),
+        cmocka_unit_test_setup(hooks_are_told_with_timings, clean),
+        cmocka_unit_test_setup(a_backoff_function_is_asked_with_the_failures, clean),
+        cmocka_unit_test(pauses_grow_as_their_policy_says),
+        cmocka_unit_test_setup(a_malformed_job_keeps_nobody, clean),
         cmocka_unit_test_setup(a_forked_child_has_no_part_in_it, clean),
     };
     return RUN_SERVER_TESTS("worker", tests, start_server, stop_server);

@@ -85,6 +85,10 @@ static void check_run(proof *p, const run *r) {
     report->told += r->knew != 0;
     report->refused += r->refused != 0;
     report->completed += r->completed != 0;
+    if (r->starts == 0 && !r->ended && !r->completed) {
+        report->unseen++; /* lost or given back before its handler started */
+        return;
+    }
     if (r->starts == 0) {
         broken(p, CHECK_ORPHAN, r->id, r->attempt, "settled, and never ran");
     }

@@ -13,7 +13,7 @@ typedef enum check_rule {
     CHECK_COUNTS,          /* completed + dead = jobs, and none is left */
     CHECK_STRANGER,        /* a job that nobody admitted */
     CHECK_TOKEN_TWICE,     /* two runs under one token */
-    CHECK_ORPHAN,          /* an end or a settle without a run */
+    CHECK_ORPHAN,          /* an end or a completion without a run */
     CHECK_NEVER_RAN,       /* completed, and no handler ever came to its end */
     CHECK_UNFINISHED,      /* a handler that did not come to its end, and nobody killed it */
     CHECK_COMPLETED_TWICE, /* more than one run of a job was completed */
