@@ -13,7 +13,7 @@ Installs what is missing, quietly, through apt. Prints nothing when nothing is m
 Groups:
   build       compilers, CMake, hiredis, libuv, jansson, OpenSSL, git: to build both halves and the examples
   server      what fetching and building Valkey from Debian's source package needs
-  test        cmocka, jansson, libcurl and libmicrohttpd for the webhook example, clang with its tools, and what the
+  test        cmocka, jansson, libsystemd, libcurl and libmicrohttpd for the webhook example, clang with its tools, and what the
               tests call
   plot        gnuplot, for the plots of bench/run.sh
   profile     valgrind, for bench/instructions.sh

@@ -83,8 +83,12 @@ static void check_run(proof *p, const run *r) {
     check_report *report = p->report;
     report->runs += r->starts;
     report->told += r->knew != 0;
-    report->refused += r->refused == EMQ_ESTALE;
+    report->refused += r->refused != 0;
     report->completed += r->completed != 0;
+    if (r->starts == 0 && !r->ended && !r->completed) {
+        report->unseen++; /* lost or given back before its handler started */
+        return;
+    }
     if (r->starts == 0) {
         broken(p, CHECK_ORPHAN, r->id, r->attempt, "settled, and never ran");
     }
@@ -120,6 +124,7 @@ static void check_dead_job(proof *p, const check_dead *dead, const run *runs, si
         check_lapsed(p, &runs[i]);
     }
     /* a claim whose process died before the handler's first line is in the row's count alone */
+    p->report->dead_unseen += (int64_t)count < p->input->max_stalled;
     if (dead->attempts > (int64_t)count) {
         p->report->unseen += (size_t)(dead->attempts - (int64_t)count);
     }

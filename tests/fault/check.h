@@ -13,7 +13,7 @@ typedef enum check_rule {
     CHECK_COUNTS,          /* completed + dead = jobs, and none is left */
     CHECK_STRANGER,        /* a job that nobody admitted */
     CHECK_TOKEN_TWICE,     /* two runs under one token */
-    CHECK_ORPHAN,          /* an end or a settle without a run */
+    CHECK_ORPHAN,          /* an end or a completion without a run */
     CHECK_NEVER_RAN,       /* completed, and no handler ever came to its end */
     CHECK_UNFINISHED,      /* a handler that did not come to its end, and nobody killed it */
     CHECK_COMPLETED_TWICE, /* more than one run of a job was completed */
@@ -56,8 +56,9 @@ typedef struct check_report {
     size_t told;    /* whose handler knew at its end that the lease was lost */
     size_t refused; /* whose settle the server refused */
     size_t unseen;  /* claims that never came to a handler, their process being killed or stopped */
-    size_t completed; /* settles that were answered: completed */
-    size_t unsure;    /* jobs whose last run ended, and its process before it heard the answer */
+    size_t dead_unseen; /* dead letters that have such a claim among their lapsed ones */
+    size_t completed;   /* settles that were answered: completed */
+    size_t unsure;      /* jobs whose last run ended, and its process before it heard the answer */
 } check_report;
 
 /* Fills the report, and says on `out` what is broken, one line each. @return how much is broken. */

@@ -194,12 +194,14 @@ static check_dead *read_dead(size_t *count) {
 }
 
 static void tell(const check_report *report, const events *e, size_t dead) {
-    print_message("%zu jobs: %zu killed, %zu stopped, %zu restarts; %zu runs, %zu of them again; "
-                  "%zu cut, %zu told at their end, %zu settles refused, %zu claims unseen, "
-                  "%zu unsure; %zu completed, %zu dead\n",
-                  jobs, e->kills, e->stops, e->restarts, report->runs, report->again, report->cut,
-                  report->told, report->refused, report->unseen, report->unsure, report->completed,
-                  dead);
+    print_message(
+        "%zu jobs: %zu killed, %zu stopped, %zu restarts; %zu runs, %zu of them again; "
+        "%zu cut, %zu told at their end, %zu settles refused; %zu claims without a run; "
+        "%zu completed, %zu more without hearing of it, %zu dead (%zu of them with a claim "
+        "without a run)\n",
+        jobs, e->kills, e->stops, e->restarts, report->runs, report->again, report->cut,
+        report->told, report->refused, report->unseen, report->completed, report->unsure, dead,
+        report->dead_unseen);
 }
 
 static void prove(const events *e) {

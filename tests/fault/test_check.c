@@ -98,6 +98,14 @@ static void test_true_log_passes(void **state) {
     assert_int_equal(report.refused, 1);
     assert_int_equal(report.completed, 2);
     assert_int_equal(report.unseen, 0);
+    /* a claim that is lost before its handler starts is a claim without a run */
+    make_world(&w);
+    drop(&w, RECORD_RUN, C, 1);
+    add(&w, (record){RECORD_TOLD, C, 1, 12, EMQ_NOTICE_LOST, 1});
+    drop(&w, RECORD_RUN, A, 1);
+    assert_int_equal(check(&report, &w.input, stderr), 0);
+    assert_int_equal(report.unseen, 2);
+    assert_int_equal(report.runs, 5);
 }
 
 static void test_counts(void **state) {

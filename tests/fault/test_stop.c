@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker that is told to end while it has short and long jobs in hand, and a handler that blocks
- * for several leases. */
+/* A worker that is told to end while it has short and long jobs in hand, a handler that blocks for
+ * several leases, a worker that is stopped while somebody else takes its job. */
 #include "crew.h"
 
 #include <emq/emq.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define HOUR "3600000"
-#define LEASE_MS 1000 /* the shortest */
+#define LEASE_MS 1500
 
 static const char *program;
 static test_server server;
@@ -47,6 +47,28 @@ static size_t count(const crew *c, record_kind kind) {
     }
     records_free(&list);
     return found;
+}
+
+/* The line of this kind of a process's log; its kind is another one when there is none. */
+static record find(const crew *c, size_t process, record_kind kind) {
+    records list = {0};
+    record found = {.kind = kind == RECORD_RUN ? RECORD_END : RECORD_RUN};
+    crew_read(&list, c);
+    for (size_t i = 0; i < list.count; i++) {
+        if (list.items[i].process == process && list.items[i].kind == kind) {
+            found = list.items[i];
+        }
+    }
+    records_free(&list);
+    return found;
+}
+
+static int first_runs(void *c) {
+    return find(c, 0, RECORD_RUN).kind == RECORD_RUN;
+}
+
+static int second_runs(void *c) {
+    return find(c, 1, RECORD_RUN).kind == RECORD_RUN;
 }
 
 static int has_four_runs(void *c) {
@@ -115,7 +137,7 @@ static void test_blocking_handler(void **state) {
     crew c = make_crew("blocks", 60000);
     emq_id id;
     emq_row *row = NULL;
-    admit(&id, "blocks", "3500");
+    admit(&id, "blocks", "5000");
     crew_start(&c, 0);
     crew_start(&c, 1);
     wait_until("the handler has ended", has_an_end, &c);
@@ -129,6 +151,49 @@ static void test_blocking_handler(void **state) {
     assert_int_equal(count(&c, RECORD_TOLD) + count(&c, RECORD_REFUSED), 0);
     assert_int_equal(count(&c, RECORD_COMPLETED), 1);
     assert_int_equal(read_counts("blocks").completed, 1);
+    crew_clear(&c);
+}
+
+/* Stopped in the middle of its job, which somebody else has by the time that it goes on. */
+static crew stop_and_continue(const char *queue, const char *ms) {
+    crew c = make_crew(queue, 60000);
+    emq_id id;
+    c.concurrency =
+        1; /* without a free slot it has no claim that waits, and gets nothing meanwhile */
+    admit(&id, queue, ms);
+    crew_start(&c, 0);
+    wait_until("the first worker runs it", first_runs, &c);
+    crew_stop(&c, 0, 0);
+    crew_start(&c, 1);
+    wait_until("the second one runs it", second_runs, &c);
+    crew_continue(&c, INT64_MAX);
+    crew_end(&c, 0);
+    crew_end(&c, 1);
+    record completed = find(&c, 1, RECORD_COMPLETED);
+    assert_int_equal(completed.kind, RECORD_COMPLETED);
+    assert_int_equal(completed.attempt, 2);
+    assert_int_equal(count(&c, RECORD_COMPLETED), 1);
+    assert_int_equal(read_counts(queue).completed, 1);
+    return c;
+}
+
+static void test_stopped_worker_is_told(void **state) {
+    (void)state;
+    crew c = stop_and_continue("told", "3000");
+    record end = find(&c, 0, RECORD_END);
+    assert_int_equal(end.kind, RECORD_END);
+    assert_int_equal(end.value, EMQ_NOTICE_LOST);
+    assert_int_equal(find(&c, 0, RECORD_TOLD).kind, RECORD_TOLD);
+    crew_clear(&c);
+}
+
+/* Its handler returns at once: the settle is refused, or not sent. */
+static void test_stopped_worker_settles_late(void **state) {
+    (void)state;
+    crew c = stop_and_continue("late", "3001");
+    assert_int_equal(find(&c, 0, RECORD_END).kind, RECORD_END);
+    assert_true(find(&c, 0, RECORD_TOLD).kind == RECORD_TOLD ||
+                find(&c, 0, RECORD_REFUSED).value == EMQ_ESTALE);
     crew_clear(&c);
 }
 
@@ -152,6 +217,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_stop_with_jobs_in_hand),
         cmocka_unit_test(test_stop_leaves_what_waits),
         cmocka_unit_test(test_blocking_handler),
+        cmocka_unit_test(test_stopped_worker_is_told),
+        cmocka_unit_test(test_stopped_worker_settles_late),
     };
     if (argc != 2) {
         return EXIT_FAILURE;
