@@ -336,7 +336,9 @@ static int write_some(emq_link *link, int *is_empty) {
     emq_sigpipe_hold(&saved);
     int failed = redisBufferWrite(link->context, is_empty) != REDIS_OK;
     emq_sigpipe_release(&saved, failed);
-    link->write_waits = link->ssl != NULL ? emq_tls_get_wanted(link->ssl) : 0;
+    if (link->ssl != NULL) {
+        link->write_waits = emq_tls_get_wanted(link->ssl);
+    }
     link->session->bytes_out += emq_link_sent(link) - before;
     return !failed;
 }

@@ -205,9 +205,6 @@ void emq_session_on_step(uv_timer_t *timer);
 /* Runs the connect path to session->aim, until session->connect_by. */
 void emq_session_attempt(emq_session *session);
 
-/* Lets go of whatever connecting holds, and of the link. */
-void emq_session_drop(emq_session *session);
-
 /* async_search.c */
 
 void emq_session_start_search(emq_session *session);

@@ -232,6 +232,26 @@ static void a_reconnect_shakes_hands_again(void **state) {
     loop_finish(&t);
 }
 
+/* Both connections are checked, each by its own name. */
+static void a_primary_is_found_through_a_sentinel(void **state) {
+    char list[32];
+    test_server sentinel;
+    (void)state;
+    (void)snprintf(list, sizeof(list), "localhost:%u", (unsigned)tls_start_sentinel(&sentinel));
+    emq_client_options options = tls_fixture_options(NULL);
+    options.port = 0;
+    options.sentinels = list;
+    options.primary_name = "main";
+    expect_open_loop(&options);
+    options.tls_ca_file = tls_file("other-ca.crt");
+    expect_refusal(&options, "localhost port");
+    options.tls_ca_file = tls_file("ca.crt");
+    tls_show_certificate("elsewhere.crt");
+    expect_refusal(&options, "127.0.0.1 port");
+    tls_show_certificate("here.crt");
+    server_stop(&sentinel);
+}
+
 static void a_plain_server_is_not_talked_to(void **state) {
     (void)state;
     emq_client_options options = tls_fixture_options("localhost");
@@ -469,6 +489,7 @@ int main(void) {
         TEST(a_file_that_cannot_be_used_is_named),
         TEST(a_reconnect_shakes_hands_again),
         TEST(a_plain_server_is_not_talked_to),
+        TEST(a_primary_is_found_through_a_sentinel),
         TEST(plain_words_to_a_tls_port_fail),
         TEST(peers_without_tls_get_no_password),
         TEST(a_handshake_does_not_hold_up_the_loop),

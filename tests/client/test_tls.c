@@ -306,32 +306,15 @@ static void failures_of_the_host_are_the_hosts(void **state) {
     relay_stop(r);
 }
 
-/* A sentinel that speaks TLS alone on this port. */
-static void start_sentinel(test_server *sentinel, uint16_t port) {
-    static char words[5][TLS_PATH_MAX * 2 + 32];
-    (void)snprintf(words[0], sizeof(words[0]), "sentinel monitor main 127.0.0.1 %u 1",
-                   (unsigned)tls_port);
-    (void)snprintf(words[1], sizeof(words[1]), "tls-port %u", (unsigned)port);
-    (void)snprintf(words[2], sizeof(words[2]), "tls-cert-file %s", tls_file("here.crt"));
-    (void)snprintf(words[3], sizeof(words[3]), "tls-key-file %s", tls_file("server.key"));
-    (void)snprintf(words[4], sizeof(words[4]), "tls-ca-cert-file %s", tls_file("ca.crt"));
-    server_start_sentinel(sentinel, "--conf", words[0], "--conf", words[1], "--conf", words[2],
-                          "--conf", words[3], "--conf", words[4], "--conf", "tls-auth-clients no",
-                          "--conf", "tls-replication yes", NULL);
-}
-
 /* Both connections are checked: the sentinel's certificate by the name that it has in the list, the
  * server's by the one that the sentinel gives. */
 static void a_primary_is_found_through_a_sentinel_with_tls(void **state) {
     char list[32];
     char url[TLS_PATH_MAX * 3];
-    int reserved = -1;
     test_server sentinel;
     emq_client *client = NULL;
     (void)state;
-    uint16_t port = closed_port(&reserved);
-    (void)close(reserved);
-    start_sentinel(&sentinel, port);
+    uint16_t port = tls_start_sentinel(&sentinel);
     (void)snprintf(list, sizeof(list), "localhost:%u", (unsigned)port);
     (void)snprintf(url, sizeof(url), "valkeys+sentinel://%s/main?tls_ca_file=%s", list,
                    tls_file("ca.crt"));

@@ -94,3 +94,20 @@ emq_client_options tls_fixture_options(const char *host) {
     options.command_timeout_ms = LONG_MS;
     return options;
 }
+
+uint16_t tls_start_sentinel(test_server *sentinel) {
+    static char words[5][TLS_PATH_MAX * 2 + 32];
+    int reserved = -1;
+    uint16_t port = closed_port(&reserved);
+    (void)close(reserved);
+    (void)snprintf(words[0], sizeof(words[0]), "sentinel monitor main 127.0.0.1 %u 1",
+                   (unsigned)tls_port);
+    (void)snprintf(words[1], sizeof(words[1]), "tls-port %u", (unsigned)port);
+    (void)snprintf(words[2], sizeof(words[2]), "tls-cert-file %s", tls_file("here.crt"));
+    (void)snprintf(words[3], sizeof(words[3]), "tls-key-file %s", tls_file("server.key"));
+    (void)snprintf(words[4], sizeof(words[4]), "tls-ca-cert-file %s", tls_file("ca.crt"));
+    server_start_sentinel(sentinel, "--conf", words[0], "--conf", words[1], "--conf", words[2],
+                          "--conf", words[3], "--conf", words[4], "--conf", "tls-auth-clients no",
+                          "--conf", "tls-replication yes", NULL);
+    return port;
+}

@@ -16,6 +16,10 @@ extern char tls_folder[TLS_PATH_MAX]; /* of the certificates; not hashed */
 int tls_start_server(void **state);
 int tls_stop_server(void **state);
 
+/* A sentinel that watches the server under the name "main", over TLS and with here.crt; returns the
+ * port on which it speaks TLS. */
+uint16_t tls_start_sentinel(test_server *sentinel);
+
 /* The path of a file that certificates.sh made. A few may be used at a time. */
 const char *tls_file(const char *name);
 
