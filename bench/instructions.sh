@@ -102,6 +102,8 @@ port 0
 unixsocket $dir/s
 dir $dir
 logfile $dir/log
+hz 1
+dynamic-hz no
 appendonly $aof
 loadmodule $(realpath "$module")
 TEXT

@@ -23,6 +23,9 @@
 /* The longest text of a refusal: a fence's value is cut at 128 bytes, a pattern is shorter. */
 #define EMQ_REFUSAL_MAX 256
 
+/* Keys of several jobs that are asked for in one line. */
+#define EMQ_REACHED_TOGETHER 32
+
 /* Notifications that are queued without allocating; sweeps queue more. */
 #define EMQ_EVENTS_INLINE 8
 
@@ -136,7 +139,12 @@ int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count
  * emq_reach for each member. */
 int emq_reach_members(emq_call *call, emq_ref *out, const emq_key_kind *kinds, int each);
 
-/* The same for the queue's channel, to publish on it; refused as a channel. */
+/* Tells whether the caller may write the rows of these ids, 1 to EMQ_REACHED_TOGETHER, all
+ * together: only then `out` holds them. Where he may not, or one is no name, each is to be reached
+ * alone. Refuses nothing and logs nothing. */
+int emq_may_reach_rows(emq_call *call, emq_ref *out, ValkeyModuleString *const *ids, int count);
+
+/* The queue's channel, to publish on it; refused as a channel. */
 int emq_reach_channel(emq_call *call, ValkeyModuleString **out);
 
 /* Checks the fence; refuses when it does not hold this wire. */

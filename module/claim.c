@@ -46,18 +46,16 @@ static emq_visit stop_at(claim_search *search, int refused) {
 }
 
 /* An id that can't be part of a key is an orphan: no row can belong to it. */
-static emq_visit look_at(emq_call *call, ValkeyModuleString *id, void *data) {
+static emq_visit look_at(emq_call *call, ValkeyModuleString *id, const emq_ref *row_ref,
+                         void *data) {
     claim_search *search = data;
     candidate *c = &search->found[search->found_count];
     int is_first = search->found_count == 0;
     emq_row row;
-    if (!emq_name_valid(emq_text(id))) {
+    if (row_ref == NULL) {
         return add_orphan(search, id);
     }
-    const emq_reach_key key = {.kind = EMQ_KEY_JOB, .id = id};
-    if (!emq_reach(call, &c->row_ref, &key, 1)) {
-        return EMQ_VISIT_REFUSED;
-    }
+    c->row_ref = *row_ref;
     emq_presence presence = emq_read_row_for_claim(call, c->row_ref, &row);
     if (presence == EMQ_ABSENT) {
         return add_orphan(search, id);
@@ -104,7 +102,11 @@ typedef enum claim_outcome { CLAIM_REFUSED, CLAIM_NOTHING, CLAIM_LEASED } claim_
 /* Looks for jobs, unless the queue is paused. Returns 0 after a refusal. */
 static int find_jobs(emq_call *call, claim_search *search) {
     const emq_reach_key meta_key = {.kind = EMQ_KEY_META, .read_only = 1};
-    int64_t looks = (int64_t)search->wanted + ORPHANS_MAX;
+    const emq_visiting visiting = {.visit = look_at,
+                                   .data = search,
+                                   .max_score = INFINITY,
+                                   .looks = (int64_t)search->wanted + ORPHANS_MAX,
+                                   .expected = (int64_t)search->wanted};
     emq_ref meta;
     int paused = 0;
     if (!emq_reach(call, &meta, &meta_key, 1) ||
@@ -114,7 +116,7 @@ static int find_jobs(emq_call *call, claim_search *search) {
     if (paused) {
         return 1;
     }
-    return emq_zset_visit(call, emq_declared(call, 0), INFINITY, looks, look_at, search) &&
+    return emq_visit_ids(call, emq_declared(call, 0), &visiting) &&
            (search->found_count == 0 ||
             emq_check_type(call, emq_declared(call, 1), VALKEYMODULE_KEYTYPE_ZSET));
 }

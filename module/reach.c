@@ -13,9 +13,6 @@
 #define NO_DATABASE "NOPERM No permissions to access database"
 #define KEY_UPDATE (VALKEYMODULE_CMD_KEY_ACCESS | VALKEYMODULE_CMD_KEY_UPDATE)
 
-/* The keys of members that are asked for in one line. */
-#define REACHED_TOGETHER 32
-
 /* Refuses a key, and leaves the entry in ACL LOG that the server would leave. */
 static int refuse_key(emq_call *call, ValkeyModuleString *key) {
     if (call->user_name != NULL) {
@@ -76,7 +73,7 @@ static int is_each_allowed(const emq_call *call, ValkeyModuleString **line,
  * than the call: who may run the verb with this first argument alone is asked in its shape. */
 static int is_allowed_with_declared(const emq_call *call, ValkeyModuleString *const *reached,
                                     int count) {
-    ValkeyModuleString *line[2 + EMQ_VERB_KEYS_MAX + REACHED_TOGETHER];
+    ValkeyModuleString *line[2 + EMQ_VERB_KEYS_MAX + EMQ_REACHED_TOGETHER];
     ValkeyModuleACLLogEntryReason reason;
     int declared = call->verb->key_count;
     line[0] = call->argv[0];
@@ -196,7 +193,7 @@ int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count
  * alone: its keys must be covered with the declared ones, and not with those of another member. */
 static int reach_together(emq_call *call, emq_ref *out, const emq_key_kind *kinds, int each,
                           ValkeyModuleString *const *ids, int members) {
-    ValkeyModuleString *names[REACHED_TOGETHER] = {NULL};
+    ValkeyModuleString *names[EMQ_REACHED_TOGETHER] = {NULL};
     int count = members * each;
     for (int i = 0; i < count; i++) {
         const emq_reach_key key = {.kind = kinds[i % each], .id = ids[i / each]};
@@ -214,12 +211,25 @@ static int reach_together(emq_call *call, emq_ref *out, const emq_key_kind *kind
     return 1;
 }
 
+int emq_may_reach_rows(emq_call *call, emq_ref *out, ValkeyModuleString *const *ids, int count) {
+    ValkeyModuleString *names[EMQ_REACHED_TOGETHER] = {NULL};
+    for (int i = 0; i < count; i++) {
+        const emq_reach_key key = {.kind = EMQ_KEY_JOB, .id = ids[i]};
+        if (!emq_name_valid(emq_text(ids[i]))) {
+            return 0;
+        }
+        names[i] = build_key(call, &key);
+        out[i] = (emq_ref){names[i], key.kind};
+    }
+    return count > 0 && may_write(call, names, count);
+}
+
 int emq_reach_members(emq_call *call, emq_ref *out, const emq_key_kind *kinds, int each) {
     int first = 0;
     int left = emq_count_members(call, &first);
     while (left > 0) {
-        ValkeyModuleString *ids[REACHED_TOGETHER] = {NULL};
-        int members = left < REACHED_TOGETHER / each ? left : REACHED_TOGETHER / each;
+        ValkeyModuleString *ids[EMQ_REACHED_TOGETHER] = {NULL};
+        int members = left < EMQ_REACHED_TOGETHER / each ? left : EMQ_REACHED_TOGETHER / each;
         for (int i = 0; i < members; i++, first += call->verb->repeated) {
             ids[i] = emq_value(call, first);
         }

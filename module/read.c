@@ -245,18 +245,50 @@ int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *o
     return presence != EMQ_PRESENCE_REFUSED;
 }
 
-int emq_zset_visit(emq_call *call, emq_ref ref, double max_score, int64_t looks, emq_visitor visit,
-                   void *data) {
+/* Takes the next ids of a set; returns how many. */
+static int take_ids(ValkeyModuleKey *key, ValkeyModuleString **out, int64_t most) {
+    int count = 0;
+    while (count < most && !ValkeyModule_ZsetRangeEndReached(key)) {
+        out[count++] = ValkeyModule_ZsetRangeCurrentElement(key, NULL);
+        (void)ValkeyModule_ZsetRangeNext(key);
+    }
+    return count;
+}
+
+/* Shows some ids. The rights to their rows are asked for in one line; where that is refused, for
+ * each one when its turn comes. */
+static emq_visit show_ids(emq_call *call, ValkeyModuleString *const *ids, int count,
+                          const emq_visiting *visiting) {
+    emq_ref rows[EMQ_REACHED_TOGETHER] = {{NULL, EMQ_KEY_BASE}};
+    emq_visit answer = EMQ_VISIT_ON;
+    int together = emq_may_reach_rows(call, rows, ids, count);
+    for (int i = 0; i < count && answer == EMQ_VISIT_ON; i++) {
+        const emq_reach_key key = {.kind = EMQ_KEY_JOB, .id = ids[i]};
+        int is_name = together || emq_name_valid(emq_text(ids[i]));
+        if (is_name && !together && !emq_reach(call, &rows[i], &key, 1)) {
+            return EMQ_VISIT_REFUSED;
+        }
+        answer = visiting->visit(call, ids[i], is_name ? &rows[i] : NULL, visiting->data);
+    }
+    return answer;
+}
+
+int emq_visit_ids(emq_call *call, emq_ref set, const emq_visiting *visiting) {
     ValkeyModuleKey *key = NULL;
-    emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_ZSET, &key);
+    emq_presence presence = open_typed(call, set, VALKEYMODULE_KEYTYPE_ZSET, &key);
     if (presence != EMQ_PRESENT) {
         return presence == EMQ_ABSENT;
     }
     emq_visit answer = EMQ_VISIT_ON;
-    (void)ValkeyModule_ZsetFirstInScoreRange(key, -INFINITY, max_score, 0, 0);
-    for (; looks > 0 && answer == EMQ_VISIT_ON && !ValkeyModule_ZsetRangeEndReached(key); looks--) {
-        answer = visit(call, ValkeyModule_ZsetRangeCurrentElement(key, NULL), data);
-        (void)ValkeyModule_ZsetRangeNext(key);
+    int64_t looks = visiting->looks;
+    int count = 1;
+    (void)ValkeyModule_ZsetFirstInScoreRange(key, -INFINITY, visiting->max_score, 0, 0);
+    while (looks > 0 && count > 0 && answer == EMQ_VISIT_ON) {
+        ValkeyModuleString *ids[EMQ_REACHED_TOGETHER];
+        int64_t most = visiting->expected < looks ? visiting->expected : looks;
+        count = take_ids(key, ids, most < EMQ_REACHED_TOGETHER ? most : EMQ_REACHED_TOGETHER);
+        answer = show_ids(call, ids, count, visiting);
+        looks -= count;
     }
     ValkeyModule_ZsetRangeStop(key);
     ValkeyModule_CloseKey(key);

@@ -83,14 +83,23 @@ double emq_zset_lowest(emq_call *call, emq_ref ref);
 /* Tells whether a sorted set has a member; *out is 0 for an absent key. Refuses another type. */
 int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *out);
 
-/* Shows the members of a sorted set whose score is at most `max_score`, lowest first (by score and
- * then by bytes), until `visit` answers something else than EMQ_VISIT_ON, or `looks` of them were
- * shown. `visit` may read other keys. Returns 0 after a refusal, its own (another type) or the
- * visitor's. */
+/* Shows the ids in a sorted set whose score is at most `max_score`, lowest first (by score and then
+ * by bytes), each with its row, which the caller may touch. `row` is NULL for an id that can't be
+ * part of a key. */
 typedef enum emq_visit { EMQ_VISIT_REFUSED, EMQ_VISIT_ON, EMQ_VISIT_ENOUGH } emq_visit;
-typedef emq_visit (*emq_visitor)(emq_call *call, ValkeyModuleString *member, void *data);
-int emq_zset_visit(emq_call *call, emq_ref ref, double max_score, int64_t looks, emq_visitor visit,
-                   void *data);
+typedef emq_visit (*emq_visitor)(emq_call *call, ValkeyModuleString *id, const emq_ref *row,
+                                 void *data);
+typedef struct emq_visiting {
+    emq_visitor visit; /* may read other keys */
+    void *data;        /* for it */
+    double max_score;
+    int64_t looks;    /* so many are shown at most */
+    int64_t expected; /* so many will be needed, if nothing is wrong with them */
+} emq_visiting;
+
+/* Goes on until `visit` answers something else than EMQ_VISIT_ON. Returns 0 after a refusal, its
+ * own (another type, a row that the caller may not touch) or the visitor's. */
+int emq_visit_ids(emq_call *call, emq_ref set, const emq_visiting *visiting);
 
 /* Refuses a row whose field of this name is no integer. */
 int emq_refuse_row_number(emq_call *call, const char *name);

@@ -61,18 +61,16 @@ static void judge_lease(const sweep *s, const emq_row *row, mover *m) {
     m->fate = m->stalled >= s->max_stalled ? FATE_DEAD : FATE_STALLED;
 }
 
-static emq_visit look_at(emq_call *call, ValkeyModuleString *id, void *data) {
+static emq_visit look_at(emq_call *call, ValkeyModuleString *id, const emq_ref *row_ref,
+                         void *data) {
     sweep *s = data;
     mover m = {.id = id, .fate = FATE_READY};
     emq_row row;
-    if (!emq_name_valid(emq_text(id))) {
+    if (row_ref == NULL) {
         drop(s, id);
         return EMQ_VISIT_ON;
     }
-    const emq_reach_key key = {.kind = EMQ_KEY_JOB, .id = id};
-    if (!emq_reach(call, &m.row_ref, &key, 1)) {
-        return EMQ_VISIT_REFUSED;
-    }
+    m.row_ref = *row_ref;
     if (emq_read_row_for_sweep(call, m.row_ref, &row) != EMQ_PRESENT ||
         !emq_row_is(&row, s->state)) {
         drop(s, id);
@@ -91,9 +89,14 @@ static emq_visit look_at(emq_call *call, ValkeyModuleString *id, void *data) {
 
 /* Finds what is due now. Returns 0 after a refusal. */
 static int find_due(emq_call *call, emq_ref set, sweep *s) {
-    int64_t looks = (int64_t)s->limit * EMQ_SWEEP_LOOKS_FACTOR + EMQ_SWEEP_LOOKS_EXTRA;
+    const emq_visiting visiting = {.visit = look_at,
+                                   .data = s,
+                                   .max_score = (double)emq_now_ms(),
+                                   .looks = (int64_t)s->limit * EMQ_SWEEP_LOOKS_FACTOR +
+                                            EMQ_SWEEP_LOOKS_EXTRA,
+                                   .expected = (int64_t)s->limit};
     s->movers = ValkeyModule_Alloc(s->limit * sizeof(*s->movers));
-    return emq_zset_visit(call, set, (double)emq_now_ms(), looks, look_at, s);
+    return emq_visit_ids(call, set, &visiting);
 }
 
 static void free_sweep(sweep *s) {

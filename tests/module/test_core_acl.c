@@ -270,6 +270,26 @@ static void members_of_two_selectors_are_reached_one_by_one(void **state) {
     EXPECT(client, "70", "ZCARD", PENDING);
 }
 
+/* A claim of many asks for the rows that it looks at, and for no others. */
+static void claims_reach_the_rows_that_they_look_at(void **state) {
+    (void)state;
+    command line = {0};
+    make_batch(&line, "EMQ.ENQUEUES", PENDING, "p");
+    freeReplyObject(command_send(client, &line));
+    command_free(&line);
+    run(client, "ZADD", PENDING, "0", "JOB0KHTOWnGL0:", NULL); /* no name: none is reached for it */
+#define CLAIMER BATCHER "%R~" META " "
+    REFUSED_FOR(ROW("JOB0KHTOWnGL60"), CLAIMER ROWS_TO("5"), CLAIMS("60000", "61"));
+    REFUSED_FOR(ROW("JOB0KHTOWnGL00"), CLAIMER, CLAIMS("60000", "1"));
+    redisContext *user = server_connect_as(&server, "tester", CLAIMER ROWS_TO("5"));
+    redisReply *jobs = call(user, CLAIMS("60000", "60"), NULL);
+    assert_int_equal(jobs->elements, 60);
+    freeReplyObject(jobs);
+    redisFree(user);
+    EXPECT(client, "10", "ZCARD", PENDING);
+    EXPECT(client, "60", "ZCARD", ACTIVE);
+}
+
 static void the_others_reach_nothing(void **state) {
     (void)state;
     ALLOWED("1", CORE "~" SCHEDULE " ~" ROW(J1), SCHEDULE_JOB(J1, "p", "at", "5"));
@@ -340,6 +360,7 @@ int main(void) {
         TEST(a_sweep_reaches_counter_and_rows),
         TEST(a_member_that_may_not_be_reached_refuses_the_batch),
         TEST(members_of_two_selectors_are_reached_one_by_one),
+        TEST(claims_reach_the_rows_that_they_look_at),
         TEST(the_others_reach_nothing),
         TEST(rights_of_two_selectors_are_not_added_up),
         TEST(a_script_has_its_callers_rights),
