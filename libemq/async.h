@@ -47,8 +47,8 @@ typedef struct emq_link {
     int events;            /* that are watched */
     redisContext *context; /* NULL while it connects; then it owns the descriptor */
     struct ssl_st *ssl;    /* the context's own; NULL without TLS */
-    short read_waits;      /* TLS: what a read or a write waits for, in events of poll: it may be */
-    short write_waits;     /* the other one's */
+    int read_waits;        /* TLS: what a read or a write waits for, in events of poll: it may be */
+    int write_waits;       /* the other one's */
     emq_limits limits;
     uint64_t given; /* bytes that hiredis was given */
     int replies;    /* that came on the connect path */

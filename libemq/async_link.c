@@ -73,7 +73,7 @@ int emq_link_start_tls(emq_link *link) {
 }
 
 int emq_link_shake(emq_link *link, int *is_done) {
-    short wanted = 0;
+    int wanted = 0;
     int result = emq_tls_step(link->ssl, &wanted, &link->client->error);
     *is_done = result == EMQ_OK && wanted == 0;
     if (result == EMQ_OK && !watch(link, wanted == POLLOUT ? UV_WRITABLE : UV_READABLE)) {

@@ -199,7 +199,7 @@ int emq_tls_begin(struct ssl_st **ssl, redisContext *context, const emq_client_o
     return result;
 }
 
-int emq_tls_step(struct ssl_st *ssl, short *wanted, emq_text *error) {
+int emq_tls_step(struct ssl_st *ssl, int *wanted, emq_text *error) {
     emq_sigpipe saved;
     ERR_clear_error();
     emq_sigpipe_hold(&saved);
@@ -213,7 +213,7 @@ int emq_tls_step(struct ssl_st *ssl, short *wanted, emq_text *error) {
     return EMQ_OK;
 }
 
-short emq_tls_get_wanted(const struct ssl_st *ssl) {
+int emq_tls_get_wanted(const struct ssl_st *ssl) {
     switch (SSL_want(ssl)) {
     case SSL_READING:
         return POLLIN;

@@ -27,11 +27,11 @@ int emq_tls_begin(struct ssl_st **ssl, redisContext *context, const emq_client_o
  * On success *wanted is the event of poll that it waits for, or 0: it is done.
  *
  * 0; EMQ_ETLS; EMQ_ECONNECT. */
-int emq_tls_step(struct ssl_st *ssl, short *wanted, emq_text *error);
+int emq_tls_step(struct ssl_st *ssl, int *wanted, emq_text *error);
 
 /* The event of poll that the last read or write on it waits for, which may be the other one's; 0
  * when it waits for none. */
-short emq_tls_get_wanted(const struct ssl_st *ssl);
+int emq_tls_get_wanted(const struct ssl_st *ssl);
 
 /* Forgets failures that this thread's TLS library keeps, which may be the host program's own: they
  * would be taken for one of the next write. */

@@ -16,13 +16,13 @@ int emq_tls_begin(struct ssl_st **ssl, redisContext *context, const emq_client_o
     return emq_text_fail_plain(error, EMQ_ENOTLS);
 }
 
-int emq_tls_step(struct ssl_st *ssl, short *wanted, emq_text *error) {
+int emq_tls_step(struct ssl_st *ssl, int *wanted, emq_text *error) {
     (void)ssl;
     (void)wanted;
     return emq_text_fail_plain(error, EMQ_ENOTLS);
 }
 
-short emq_tls_get_wanted(const struct ssl_st *ssl) {
+int emq_tls_get_wanted(const struct ssl_st *ssl) {
     (void)ssl;
     return 0;
 }

@@ -129,7 +129,7 @@ static void large_payloads_go_both_ways_at_once(void **state) {
     emq_client_options options = tls_fixture_options("localhost");
     char *bytes = make_bytes(LARGE);
     loop_open(&t, &options, NULL);
-    for (int i = 0; i < AT_ONCE; i++) {
+    for (size_t i = 0; i < AT_ONCE; i++) {
         loop_submit(&t, enqueue_request("tls", bytes, LARGE), &outs[i * 3]);
         loop_submit(&t, claim_request("tls"), &outs[i * 3 + 1]);
         loop_submit(&t, ping_request(), &outs[i * 3 + 2]);
