@@ -3,6 +3,7 @@
  *
  *   async.c          opening, closing, submitting, deadlines, and the calling of callbacks
  *   async_connect.c  from a name to an open connection, and again after a loss
+ *   async_tls.c      between the two with TLS: its files, and its handshake
  *   async_link.c     one connection: a non-blocking hiredis context under uv_poll
  *
  * Callbacks of the user are called in one place alone, emq_async_settle, which is the last thing
@@ -29,6 +30,7 @@
 /* How far the client has come. */
 typedef enum emq_stage {
     EMQ_STAGE_RESTING,   /* the step timer starts the next attempt, unless it was refused */
+    EMQ_STAGE_LOADING,   /* client->load runs: the files of TLS */
     EMQ_STAGE_RESOLVING, /* client->lookup runs */
     EMQ_STAGE_DIALING,   /* client->link connects, or the step timer tries the address again */
     EMQ_STAGE_SHAKING,   /* the TLS handshake */
@@ -60,6 +62,16 @@ typedef struct emq_lookup {
     emq_async *client; /* NULL when nobody waits */
 } emq_lookup;
 
+/* The reading of the files of TLS, in a thread. It can't be interrupted either; the client lives as
+ * long, since its options are read. */
+typedef struct emq_load {
+    uv_work_t work;
+    emq_async *client; /* NULL in a child, where the thread is not */
+    struct ssl_st *ssl;
+    int result;
+    emq_text error;
+} emq_load;
+
 struct emq_async {
     uv_loop_t *loop;
     pid_t owner; /* the process that opened it; a child has no part in it */
@@ -68,6 +80,8 @@ struct emq_async {
 
     emq_stage stage;
     emq_link *link;
+    emq_load *load;
+    struct ssl_st *ssl; /* for the connection to come */
     emq_lookup *lookup;
     struct addrinfo *addresses;
     struct addrinfo *address; /* the next one to try */
@@ -162,11 +176,28 @@ void emq_async_drop(emq_async *client);
 /* The link can be written or read, or failed. */
 void emq_async_on_connected(emq_async *client);
 
-/* The same in the TLS handshake. */
-void emq_async_on_shaking(emq_async *client);
+/* Looks for the server's addresses and tries them. */
+void emq_async_seek(emq_async *client);
+
+/* Says what is to be said on a connection that is there. */
+void emq_async_introduce(emq_async *client);
 
 /* One reply on the connect path. */
 int emq_async_take_step_reply(emq_async *client, redisReply *reply);
+
+/* async_tls.c */
+
+/* Reads the files, and goes on with emq_async_seek. */
+void emq_async_load(emq_async *client);
+
+/* Lets go of what was read, and on closing of the reading. */
+void emq_async_unload(emq_async *client);
+
+/* Shakes hands on a connection that is there, and goes on with emq_async_introduce. */
+void emq_async_start_tls(emq_async *client);
+
+/* The link of a handshake can be written or read, or failed. */
+void emq_async_on_shaking(emq_async *client);
 
 /* async_link.c */
 
@@ -176,7 +207,7 @@ int emq_link_open(emq_async *client, int fd);
 /* From a connected socket to a hiredis context. 0; EMQ_ENOMEM. */
 int emq_link_adopt(emq_link *link);
 
-/* Begins the TLS handshake; results as emq_tls_begin. */
+/* Begins the TLS handshake with client->ssl; results as emq_tls_begin. */
 int emq_link_start_tls(emq_link *link);
 
 /* Goes on with it; *is_done receives whether nothing of it is left. 0; EMQ_ETLS; EMQ_ECONNECT;

@@ -48,6 +48,7 @@ void emq_async_drop(emq_async *client) {
         }
         client->lookup = NULL;
     }
+    emq_async_unload(client);
     if (client->addresses != NULL) {
         freeaddrinfo(client->addresses);
         client->addresses = NULL;
@@ -103,10 +104,20 @@ static void set_step_timer(emq_async *client, emq_deadline deadline) {
                          0);
 }
 
+static const char *name_delay(emq_stage stage) {
+    switch (stage) {
+    case EMQ_STAGE_LOADING:
+        return "the files of TLS were not read";
+    case EMQ_STAGE_SHAKING:
+        return "the TLS handshake did not end";
+    default:
+        return "the server was not ready";
+    }
+}
+
 static void give_up_waiting(emq_async *client) {
-    const char *what = client->stage == EMQ_STAGE_SHAKING ? "the TLS handshake did not end"
-                                                          : "the server was not ready";
-    emq_async_lose(client, emq_text_fail(&client->error, EMQ_ECONNTIMEOUT, "%s within %u ms", what,
+    emq_async_lose(client, emq_text_fail(&client->error, EMQ_ECONNTIMEOUT, "%s within %u ms",
+                                         name_delay(client->stage),
                                          (unsigned)client->settings.options.connect_timeout_ms));
 }
 
@@ -178,12 +189,9 @@ static void resolve_name(emq_async *client) {
     client->lookup = lookup;
 }
 
-static void start_attempt(emq_async *client) {
+void emq_async_seek(emq_async *client) {
     const emq_client_options *options = &client->settings.options;
     struct addrinfo *addresses = NULL;
-    client->connect_by = emq_deadline_in(options->connect_timeout_ms);
-    emq_async_note(client, EMQ_ASYNC_CONNECTING, client->reason);
-    set_step_timer(client, client->connect_by);
     if (options->unix_path != NULL) {
         client->stage = EMQ_STAGE_DIALING;
         dial_next(client);
@@ -196,6 +204,17 @@ static void start_attempt(emq_async *client) {
         emq_async_lose(client, emq_resolve_fail(&client->error, code, options->host));
     } else {
         try_addresses(client, addresses);
+    }
+}
+
+static void start_attempt(emq_async *client) {
+    client->connect_by = emq_deadline_in(client->settings.options.connect_timeout_ms);
+    emq_async_note(client, EMQ_ASYNC_CONNECTING, client->reason);
+    set_step_timer(client, client->connect_by);
+    if (client->settings.options.tls != 0) {
+        emq_async_load(client);
+    } else {
+        emq_async_seek(client);
     }
 }
 
@@ -301,8 +320,7 @@ static void authenticate(emq_async *client) {
     }
 }
 
-/* What is said on a connection that is there. */
-static void introduce(emq_async *client) {
+void emq_async_introduce(emq_async *client) {
     int result = emq_secret_load(&client->secret, &client->settings.options, &client->error);
     if (result != EMQ_OK) {
         emq_async_lose(client, result);
@@ -310,26 +328,6 @@ static void introduce(emq_async *client) {
         authenticate(client);
     } else {
         ask(client);
-    }
-}
-
-void emq_async_on_shaking(emq_async *client) {
-    int is_done = 0;
-    int result = emq_link_shake(client->link, &is_done);
-    if (result != EMQ_OK) {
-        emq_async_lose(client, result);
-    } else if (is_done) {
-        introduce(client);
-    }
-}
-
-static void start_tls(emq_async *client) {
-    client->stage = EMQ_STAGE_SHAKING;
-    int result = emq_link_start_tls(client->link);
-    if (result != EMQ_OK) {
-        emq_async_lose(client, result);
-    } else {
-        emq_async_on_shaking(client);
     }
 }
 
@@ -350,9 +348,9 @@ void emq_async_on_connected(emq_async *client) {
     if (result != EMQ_OK) {
         emq_async_lose(client, emq_text_fail_plain(&client->error, result));
     } else if (client->settings.options.tls != 0) {
-        start_tls(client);
+        emq_async_start_tls(client);
     } else {
-        introduce(client);
+        emq_async_introduce(client);
     }
 }
 

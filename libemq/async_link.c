@@ -69,7 +69,11 @@ int emq_link_adopt(emq_link *link) {
 
 int emq_link_start_tls(emq_link *link) {
     emq_async *client = link->client;
-    return emq_tls_begin(&link->ssl, link->context, &client->settings.options, &client->error);
+    struct ssl_st *ssl = client->ssl;
+    client->ssl = NULL;
+    int result = emq_tls_begin(ssl, link->context, &client->error);
+    link->ssl = result == EMQ_OK ? ssl : NULL;
+    return result;
 }
 
 int emq_link_shake(emq_link *link, int *is_done) {
