@@ -87,6 +87,7 @@ void emq_session_drop(emq_session *session) {
     } else if (session->lookup != NULL && session->is_searching) {
         session->lookup->is_of_other = 1;
     }
+    emq_session_unload(session);
     if (session->addresses != NULL) {
         freeaddrinfo(session->addresses);
         session->addresses = NULL;
@@ -163,9 +164,19 @@ static void set_step_timer(emq_session *session, emq_deadline deadline) {
                          (uint64_t)emq_deadline_left_ms(deadline), 0);
 }
 
+static const char *name_delay(emq_stage stage) {
+    switch (stage) {
+    case EMQ_STAGE_LOADING:
+        return "the files of TLS were not read";
+    case EMQ_STAGE_SHAKING:
+        return "the TLS handshake did not end";
+    default:
+        return "the server was not ready";
+    }
+}
+
 static void give_up_waiting(emq_session *session) {
-    const char *what = session->stage == EMQ_STAGE_SHAKING ? "the TLS handshake did not end"
-                                                           : "the server was not ready";
+    const char *what = name_delay(session->stage);
     if (session->is_searching) { /* it had a share of that time */
         emq_text_fail(&session->error, EMQ_ECONNTIMEOUT, "%s in time", what);
     } else {
@@ -250,10 +261,9 @@ static void resolve_name(emq_session *session) {
     session->lookup = lookup;
 }
 
-void emq_session_attempt(emq_session *session) {
+void emq_session_seek(emq_session *session) {
     const emq_client_options *options = session->aim;
     struct addrinfo *addresses = NULL;
-    set_step_timer(session, session->connect_by);
     if (options->unix_path != NULL) {
         session->stage = EMQ_STAGE_DIALING;
         dial_next(session);
@@ -266,6 +276,15 @@ void emq_session_attempt(emq_session *session) {
         emq_session_lose(session, emq_resolve_fail(&session->error, code, options->host));
     } else {
         try_addresses(session, addresses);
+    }
+}
+
+void emq_session_attempt(emq_session *session) {
+    set_step_timer(session, session->connect_by);
+    if (session->aim->tls != 0) {
+        emq_session_load(session);
+    } else {
+        emq_session_seek(session);
     }
 }
 
@@ -387,8 +406,7 @@ static void authenticate(emq_session *session) {
     }
 }
 
-/* What is said on a connection that is there. */
-static void introduce(emq_session *session) {
+void emq_session_introduce(emq_session *session) {
     int result = emq_secret_load(&session->secret, session->aim, &session->error);
     if (result != EMQ_OK) {
         emq_session_lose(session, result);
@@ -396,26 +414,6 @@ static void introduce(emq_session *session) {
         authenticate(session);
     } else {
         ask(session);
-    }
-}
-
-void emq_session_on_shaking(emq_session *session) {
-    int is_done = 0;
-    int result = emq_link_shake(session->link, &is_done);
-    if (result != EMQ_OK) {
-        emq_session_lose(session, result);
-    } else if (is_done) {
-        introduce(session);
-    }
-}
-
-static void start_tls(emq_session *session) {
-    session->stage = EMQ_STAGE_SHAKING;
-    int result = emq_link_start_tls(session->link);
-    if (result != EMQ_OK) {
-        emq_session_lose(session, result);
-    } else {
-        emq_session_on_shaking(session);
     }
 }
 
@@ -436,9 +434,9 @@ void emq_session_on_connected(emq_session *session) {
     if (result != EMQ_OK) {
         emq_session_lose(session, emq_text_fail_plain(&session->error, result));
     } else if (session->aim->tls != 0) {
-        start_tls(session);
+        emq_session_start_tls(session);
     } else {
-        introduce(session);
+        emq_session_introduce(session);
     }
 }
 

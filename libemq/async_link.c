@@ -68,11 +68,15 @@ int emq_link_adopt(emq_link *link) {
 
 int emq_link_start_tls(emq_link *link) {
     emq_session *session = link->session;
-    return emq_tls_begin(&link->ssl, link->context, session->aim, &session->error);
+    struct ssl_st *ssl = session->ssl;
+    session->ssl = NULL;
+    int result = emq_tls_begin(ssl, link->context, session->aim, &session->error);
+    link->ssl = result == EMQ_OK ? ssl : NULL;
+    return result;
 }
 
 int emq_link_shake(emq_link *link, int *is_done) {
-    short wanted = 0;
+    int wanted = 0;
     int result = emq_tls_step(link->ssl, &wanted, &link->session->error);
     *is_done = result == EMQ_OK && wanted == 0;
     if (result == EMQ_OK && !watch(link, wanted == POLLOUT ? UV_WRITABLE : UV_READABLE)) {

@@ -3,6 +3,7 @@
  *
  *   async_connect.c  from a name to an open connection, and again after a loss
  *   async_search.c   the same with sentinels, which are asked where to connect
+ *   async_tls.c      between the two with TLS: its files, and its handshake
  *   async_link.c     one connection: a non-blocking hiredis context under uv_poll
  *
  * What goes over the connection is its owner's: the requests of emq_async (async.c), the messages
@@ -33,6 +34,7 @@ typedef struct emq_session emq_session;
 typedef enum emq_stage {
     EMQ_STAGE_RESTING,   /* the step timer starts the next attempt, unless it was refused */
     EMQ_STAGE_SEARCHING, /* the step timer starts the next step of session->search */
+    EMQ_STAGE_LOADING,   /* session->load runs: the files of TLS */
     EMQ_STAGE_RESOLVING, /* session->lookup runs */
     EMQ_STAGE_DIALING,   /* session->link connects, or the step timer tries the address again */
     EMQ_STAGE_SHAKING,   /* the TLS handshake */
@@ -81,8 +83,8 @@ typedef struct emq_link {
     int events;            /* that are watched */
     redisContext *context; /* NULL while it connects; then it owns the descriptor */
     struct ssl_st *ssl;    /* the context's own; NULL without TLS */
-    short read_waits;      /* TLS: what a read or a write waits for, in events of poll: it may be */
-    short write_waits;     /* the other one's */
+    int read_waits;        /* TLS: what a read or a write waits for, in events of poll: it may be */
+    int write_waits;       /* the other one's */
     emq_limits limits;
     uint64_t given; /* bytes that hiredis was given */
     int replies;    /* that came on the connect path */
@@ -94,6 +96,16 @@ typedef struct emq_lookup {
     emq_session *session; /* NULL when nobody waits */
     int is_of_other;      /* it began for another host than the one that is wanted by now */
 } emq_lookup;
+
+/* The reading of the files of TLS, in a thread. It can't be interrupted either; the session lives
+ * as long, since its options are read. */
+typedef struct emq_load {
+    uv_work_t work;
+    emq_session *session; /* NULL in a child, where the thread is not */
+    struct ssl_st *ssl;
+    int result;
+    emq_text error;
+} emq_load;
 
 struct emq_session {
     const emq_session_hooks *hooks;
@@ -111,6 +123,8 @@ struct emq_session {
     int is_searching; /* from the start of an attempt with sentinels to the open connection */
     emq_text told;    /* while it searches: the error that belongs to the state */
     emq_link *link;
+    emq_load *load;
+    struct ssl_st *ssl; /* for the connection to come */
     emq_lookup *lookup;
     struct addrinfo *addresses;
     struct addrinfo *address; /* the next one to try */
@@ -193,8 +207,11 @@ void emq_session_drop(emq_session *session);
 /* The link can be written or read, or failed. */
 void emq_session_on_connected(emq_session *session);
 
-/* The same in the TLS handshake. */
-void emq_session_on_shaking(emq_session *session);
+/* Looks for the server's addresses and tries them. */
+void emq_session_seek(emq_session *session);
+
+/* Says what is to be said on a connection that is there. */
+void emq_session_introduce(emq_session *session);
 
 /* One reply on the connect path. */
 void emq_session_take_step_reply(emq_session *session, redisReply *reply);
@@ -221,6 +238,20 @@ void emq_session_end_search(emq_session *session);
 /* Whether the other side of the attempt is a sentinel. */
 int emq_session_is_at_sentinel(const emq_session *session);
 
+/* async_tls.c */
+
+/* Reads the files, and goes on with emq_session_seek. */
+void emq_session_load(emq_session *session);
+
+/* Lets go of what was read, and on closing of the reading. */
+void emq_session_unload(emq_session *session);
+
+/* Shakes hands on a connection that is there, and goes on with emq_session_introduce. */
+void emq_session_start_tls(emq_session *session);
+
+/* The link of a handshake can be written or read, or failed. */
+void emq_session_on_shaking(emq_session *session);
+
 /* async_link.c */
 
 /* Watches a socket that connects. On a failure the socket is closed. 0; EMQ_ENOMEM; EMQ_ESYSTEM. */
@@ -229,7 +260,7 @@ int emq_link_open(emq_session *session, int fd);
 /* From a connected socket to a hiredis context. 0; EMQ_ENOMEM. */
 int emq_link_adopt(emq_link *link);
 
-/* Begins the TLS handshake; results as emq_tls_begin. */
+/* Begins the TLS handshake with session->ssl; results as emq_tls_begin. */
 int emq_link_start_tls(emq_link *link);
 
 /* Goes on with it; *is_done receives whether nothing of it is left. 0; EMQ_ETLS; EMQ_ECONNECT;

@@ -69,14 +69,19 @@ void emq_connection_close(emq_connection *connection) {
 
 int emq_connection_start_tls(emq_connection *connection, const emq_client_options *options,
                              emq_deadline deadline, emq_text *error) {
-    short wanted = 0;
-    int result = emq_tls_begin(&connection->ssl, connection->context, options, error);
+    struct ssl_st *ssl = NULL;
+    int wanted = 0;
+    int result = emq_tls_make(&ssl, options, error);
     if (result == EMQ_OK) {
+        result = emq_tls_begin(ssl, connection->context, options, error);
+    }
+    if (result == EMQ_OK) {
+        connection->ssl = ssl;
         result = emq_tls_step(connection->ssl, &wanted, error);
     }
     while (result == EMQ_OK && wanted != 0) {
         int is_late = emq_deadline_left_ms(deadline) == 0;
-        int events = is_late ? 0 : emq_poll(connection->context->fd, wanted, deadline);
+        int events = is_late ? 0 : emq_poll(connection->context->fd, (short)wanted, deadline);
         if (events == 0) {
             return emq_text_fail(error, EMQ_ETIMEOUT, "the TLS handshake did not end in time");
         }

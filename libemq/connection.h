@@ -29,8 +29,8 @@ typedef struct emq_connection {
 int emq_connection_open(emq_connection *connection, const emq_endpoint *endpoint,
                         emq_deadline deadline, emq_text *error);
 
-/* Goes over to TLS, before anything else is sent. Results as emq_tls_begin; EMQ_ETIMEOUT;
- * EMQ_ESYSTEM. */
+/* Goes over to TLS, before anything else is sent. Results as emq_tls_make and emq_tls_begin;
+ * EMQ_ETIMEOUT; EMQ_ESYSTEM. */
 int emq_connection_start_tls(emq_connection *connection, const emq_client_options *options,
                              emq_deadline deadline, emq_text *error);
 

@@ -127,6 +127,7 @@ static int lose(emq_session *session, int result, uint64_t sent) {
     return emq_handshake_result(result);
 }
 
+/* One that is due when the session closes is that of a child's parent. */
 static void tell_event(emq_events_async *events) {
     emq_event *event = events->event;
     events->is_due = 0;

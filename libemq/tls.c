@@ -128,23 +128,24 @@ static int configure(SSL_CTX *context, const emq_client_options *o, emq_text *er
     return result == EMQ_OK ? identify(context, o, error) : result;
 }
 
-static int make_ssl(SSL **out, const emq_client_options *o, emq_text *error) {
+int emq_tls_make(struct ssl_st **ssl, const emq_client_options *options, emq_text *error) {
+    *ssl = NULL;
+    ERR_clear_error();
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     if (context == NULL) {
         return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
-    int result = configure(context, o, error);
+    int result = configure(context, options, error);
     if (result == EMQ_OK) {
-        *out = SSL_new(context);
-        result = *out != NULL ? EMQ_OK : emq_text_fail_plain(error, EMQ_ENOMEM);
+        *ssl = SSL_new(context);
+        result = *ssl != NULL ? EMQ_OK : emq_text_fail_plain(error, EMQ_ENOMEM);
     }
     SSL_CTX_free(context); /* the SSL object holds it as long as it needs it */
-    if (result == EMQ_OK && !expect_name(*out, o)) {
-        SSL_free(*out);
-        result = emq_text_fail(error, EMQ_EINVAL, "%s is no name that a certificate can have",
-                               o->tls_server_name != NULL ? "tls_server_name" : "host");
-    }
     return result;
+}
+
+void emq_tls_free(struct ssl_st *ssl) {
+    SSL_free(ssl);
 }
 
 static int is_end_of_file(unsigned long failure) {
@@ -172,9 +173,15 @@ static int fail_handshake(SSL *ssl, int status, emq_text *error) {
 
 /* hiredis takes the object and makes the first step of the handshake, which can be the whole of it
  * with a peer that is near; when it fails, the object stays ours, and OpenSSL knows why. */
-static int hand_over(redisContext *context, SSL *ssl, emq_text *error) {
+int emq_tls_begin(struct ssl_st *ssl, redisContext *context, const emq_client_options *options,
+                  emq_text *error) {
     emq_sigpipe saved;
     ERR_clear_error();
+    if (!expect_name(ssl, options)) {
+        SSL_free(ssl);
+        return emq_text_fail(error, EMQ_EINVAL, "%s is no name that a certificate can have",
+                             options->tls_server_name != NULL ? "tls_server_name" : "host");
+    }
     emq_sigpipe_hold(&saved);
     int failed = redisInitiateSSL(context, ssl) != REDIS_OK;
     emq_sigpipe_release(&saved, 1);
@@ -188,18 +195,7 @@ static int hand_over(redisContext *context, SSL *ssl, emq_text *error) {
     return result;
 }
 
-int emq_tls_begin(struct ssl_st **ssl, redisContext *context, const emq_client_options *options,
-                  emq_text *error) {
-    SSL *made = NULL;
-    int result = make_ssl(&made, options, error);
-    if (result == EMQ_OK) {
-        result = hand_over(context, made, error);
-    }
-    *ssl = result == EMQ_OK ? made : NULL;
-    return result;
-}
-
-int emq_tls_step(struct ssl_st *ssl, short *wanted, emq_text *error) {
+int emq_tls_step(struct ssl_st *ssl, int *wanted, emq_text *error) {
     emq_sigpipe saved;
     ERR_clear_error();
     emq_sigpipe_hold(&saved);
@@ -213,7 +209,7 @@ int emq_tls_step(struct ssl_st *ssl, short *wanted, emq_text *error) {
     return EMQ_OK;
 }
 
-short emq_tls_get_wanted(const struct ssl_st *ssl) {
+int emq_tls_get_wanted(const struct ssl_st *ssl) {
     switch (SSL_want(ssl)) {
     case SSL_READING:
         return POLLIN;

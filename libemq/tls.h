@@ -15,23 +15,33 @@ struct ssl_st;
 /* Tells whether this library can speak TLS. */
 int emq_tls_is_built_in(void);
 
-/* Begins the handshake on a context that does not block. On success the context owns *ssl; no more
- * is known then than that it can go on.
+/* Makes what a connection needs, whatever its host is: whom it trusts, and who we are. It reads
+ * files, of which the system's authorities take tens of milliseconds. Thread-safe.
  *
- * 0; EMQ_ETLS (not trusted, another name, no TLS on the other side); EMQ_EINVAL (a file can't be
- * used); EMQ_ECONNECT; EMQ_ENOMEM; EMQ_ENOTLS. */
-int emq_tls_begin(struct ssl_st **ssl, redisContext *context, const emq_client_options *options,
+ * 0; EMQ_EINVAL (a file can't be used); EMQ_ETLS; EMQ_ENOMEM; EMQ_ENOTLS. */
+int emq_tls_make(struct ssl_st **ssl, const emq_client_options *options, emq_text *error);
+
+/* Frees one that was not used. NULL does nothing. */
+void emq_tls_free(struct ssl_st *ssl);
+
+/* Begins the handshake on a context that does not block, with the name that the options expect of
+ * the other side. On success the context owns the object; no more is known then than that it can go
+ * on. On a failure the object is gone.
+ *
+ * 0; EMQ_EINVAL (not a name that a certificate can have); EMQ_ETLS (not trusted, another name, no
+ * TLS on the other side); EMQ_ECONNECT; EMQ_ENOMEM; EMQ_ENOTLS. */
+int emq_tls_begin(struct ssl_st *ssl, redisContext *context, const emq_client_options *options,
                   emq_text *error);
 
 /* Takes the handshake as far as it goes at once, and checks the peer's certificate and its name.
  * On success *wanted is the event of poll that it waits for, or 0: it is done.
  *
  * 0; EMQ_ETLS; EMQ_ECONNECT. */
-int emq_tls_step(struct ssl_st *ssl, short *wanted, emq_text *error);
+int emq_tls_step(struct ssl_st *ssl, int *wanted, emq_text *error);
 
 /* The event of poll that the last read or write on it waits for, which may be the other one's; 0
  * when it waits for none. */
-short emq_tls_get_wanted(const struct ssl_st *ssl);
+int emq_tls_get_wanted(const struct ssl_st *ssl);
 
 /* Forgets failures that this thread's TLS library keeps, which may be the host program's own: they
  * would be taken for one of the next write. */

@@ -8,21 +8,31 @@ int emq_tls_is_built_in(void) {
     return 0;
 }
 
-int emq_tls_begin(struct ssl_st **ssl, redisContext *context, const emq_client_options *options,
-                  emq_text *error) {
+int emq_tls_make(struct ssl_st **ssl, const emq_client_options *options, emq_text *error) {
     (void)ssl;
-    (void)context;
     (void)options;
     return emq_text_fail_plain(error, EMQ_ENOTLS);
 }
 
-int emq_tls_step(struct ssl_st *ssl, short *wanted, emq_text *error) {
+void emq_tls_free(struct ssl_st *ssl) {
+    (void)ssl;
+}
+
+int emq_tls_begin(struct ssl_st *ssl, redisContext *context, const emq_client_options *options,
+                  emq_text *error) {
+    (void)ssl;
+    (void)options;
+    (void)context;
+    return emq_text_fail_plain(error, EMQ_ENOTLS);
+}
+
+int emq_tls_step(struct ssl_st *ssl, int *wanted, emq_text *error) {
     (void)ssl;
     (void)wanted;
     return emq_text_fail_plain(error, EMQ_ENOTLS);
 }
 
-short emq_tls_get_wanted(const struct ssl_st *ssl) {
+int emq_tls_get_wanted(const struct ssl_st *ssl) {
     (void)ssl;
     return 0;
 }

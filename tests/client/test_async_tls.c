@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "loop.h"
@@ -129,7 +131,7 @@ static void large_payloads_go_both_ways_at_once(void **state) {
     emq_client_options options = tls_fixture_options("localhost");
     char *bytes = make_bytes(LARGE);
     loop_open(&t, &options, NULL);
-    for (int i = 0; i < AT_ONCE; i++) {
+    for (size_t i = 0; i < AT_ONCE; i++) {
         loop_submit(&t, enqueue_request("tls", bytes, LARGE), &outs[i * 3]);
         loop_submit(&t, claim_request("tls"), &outs[i * 3 + 1]);
         loop_submit(&t, ping_request(), &outs[i * 3 + 2]);
@@ -214,6 +216,91 @@ static void a_file_that_cannot_be_used_is_named(void **state) {
     emq_client_options options = tls_fixture_options("localhost");
     options.tls_ca_file = tls_file("absent.crt");
     expect_no_loop(&options, EMQ_ASYNC_REFUSED, EMQ_EINVAL, "tls_ca_file");
+}
+
+/* A file that is not to be read in time, as on a network disk that has gone: a pipe without a
+ * writer.
+ */
+static emq_client_options options_with_slow_file(void) {
+    emq_client_options options = tls_fixture_options("localhost");
+    options.tls_ca_file = tls_file("pipe");
+    (void)unlink(options.tls_ca_file);
+    assert_int_equal(mkfifo(options.tls_ca_file, 0600), 0);
+    return options;
+}
+
+/* Gives what the file should hold to who waits for it. */
+static void feed_slow_file(void) {
+    char bytes[4096];
+    FILE *from = fopen(tls_file("ca.crt"), "r");
+    FILE *to = fopen(tls_file("pipe"), "w");
+    assert_non_null(from);
+    assert_non_null(to);
+    size_t n = fread(bytes, 1, sizeof(bytes), from);
+    assert_true(n > 0);
+    assert_int_equal(fwrite(bytes, 1, n, to), n);
+    assert_int_equal(fclose(from), 0);
+    assert_int_equal(fclose(to), 0);
+}
+
+static void slow_files_do_not_hold_up_the_loop(void **state) {
+    test_loop t;
+    outcome out = {0};
+    (void)state;
+    emq_client_options options = options_with_slow_file();
+    options.connect_timeout_ms = SHORT_MS;
+    loop_open(&t, &options, &loop_short_pause);
+    loop_submit(&t, ping_request(), &out);
+    loop_rest(&t);
+    loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ECONNTIMEOUT);
+    assert_non_null(strstr(emq_async_get_error(t.client), "files"));
+    loop_rest(&t); /* the next attempt waits for the same reading */
+    feed_slow_file();
+    loop_until_ended(&t, &out, 1);
+    EXPECT_OUTCOME(&out, EMQ_OK);
+    outcome_clear(&out);
+    loop_finish(&t);
+}
+
+static void close_in_child(void *data) {
+    const test_loop *t = data;
+    CHECK_IN_CHILD(emq_async_reconnect(t->client) == EMQ_EFORKED);
+    CHECK_IN_CHILD(emq_async_close(t->client, NULL, NULL) == EMQ_OK);
+}
+
+/* The client is there until the files are read, and not a step longer. */
+static void closed_while_files_are_read(void **state) {
+    test_loop t;
+    outcome out = {0};
+    (void)state;
+    emq_client_options options = options_with_slow_file();
+    loop_open(&t, &options, NULL);
+    loop_submit(&t, ping_request(), &out);
+    loop_rest(&t);
+    run_child(close_in_child, &t);
+    assert_int_equal(emq_async_reconnect(t.client), EMQ_OK);
+    loop_rest(&t);
+    loop_close_client(&t);
+    loop_rest(&t);
+    assert_int_equal(t.closes, 0);
+    feed_slow_file();
+    loop_finish(&t);
+    EXPECT_OUTCOME(&out, EMQ_ECLOSED);
+}
+
+static void a_child_has_no_part_in_a_connection(void **state) {
+    test_loop t;
+    (void)state;
+    emq_client_options options = tls_fixture_options("localhost");
+    loop_open(&t, &options, NULL);
+    for (int i = 0; i < 3; i++) {
+        outcome out = do_request(&t, ping_request());
+        EXPECT_OUTCOME(&out, EMQ_OK);
+        outcome_clear(&out);
+        run_child(close_in_child, &t);
+    }
+    assert_int_equal(t.told, 2);
+    loop_finish(&t);
 }
 
 /* A refusal is looked at again when that is asked for. */
@@ -487,6 +574,9 @@ int main(void) {
         TEST(a_certificate_is_shown_where_one_is_required),
         TEST(an_older_tls_works_as_well),
         TEST(a_file_that_cannot_be_used_is_named),
+        TEST(slow_files_do_not_hold_up_the_loop),
+        TEST(closed_while_files_are_read),
+        TEST(a_child_has_no_part_in_a_connection),
         TEST(a_reconnect_shakes_hands_again),
         TEST(a_plain_server_is_not_talked_to),
         TEST(a_primary_is_found_through_a_sentinel),

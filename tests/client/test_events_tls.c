@@ -77,6 +77,16 @@ static void who_is_not_trusted_is_not_listened_to(void **state) {
     listener_finish(&l);
 }
 
+static void it_is_closed_while_files_are_read(void **state) {
+    listener l;
+    (void)state;
+    const emq_client_options options = tls_fixture_options("localhost");
+    listener_open(&l, &options, "q");
+    listener_until_told(&l, 0, EMQ_ASYNC_CONNECTING, EMQ_OK);
+    listener_finish(&l);
+    assert_int_equal(l.t.told, 1);
+}
+
 static void the_synchronous_one_as_well(void **state) {
     emq_events *events = NULL;
     emq_event *event = NULL;
@@ -97,6 +107,7 @@ int main(void) {
         cmocka_unit_test_setup(messages_come_through, clean_server),
         cmocka_unit_test_setup(silence_is_tested, clean_server),
         cmocka_unit_test(who_is_not_trusted_is_not_listened_to),
+        cmocka_unit_test(it_is_closed_while_files_are_read),
         cmocka_unit_test_setup(the_synchronous_one_as_well, clean_server),
     };
     return RUN_SERVER_TESTS("events_tls", tests, tls_start_server, tls_stop_server);
