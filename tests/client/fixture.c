@@ -65,9 +65,14 @@ emq_client *open_client(const emq_client_options *options) {
     return client;
 }
 
+struct sockaddr_in loopback(uint16_t port) {
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
 /* Bound and not listening: a connect is refused, and nobody else gets the port. */
 static uint16_t bind_port(int *fd) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = loopback(0);
     socklen_t length = sizeof(address);
     *fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(*fd, (struct sockaddr *)&address, sizeof(address)), 0);
@@ -82,8 +87,7 @@ uint16_t closed_port(int *reserved_socket) {
 /* The one place in its queue is taken: the kernel lets everybody else wait. */
 uint16_t deaf_port(int sockets[2]) {
     uint16_t port = bind_port(&sockets[0]);
-    const struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in address = loopback(port);
     assert_int_equal(listen(sockets[0], 0), 0);
     sockets[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(sockets[1], (const struct sockaddr *)&address, sizeof(address)), 0);

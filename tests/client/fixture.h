@@ -4,6 +4,7 @@
 #define EMQ_TESTS_CLIENT_FIXTURE_H
 
 #include <emq/emq.h>
+#include <netinet/in.h>
 
 #include "peer.h"
 #include "server.h"
@@ -42,6 +43,8 @@ void run_child(void (*body)(void *), void *data);
             _exit(__LINE__ % 256 != 0 ? __LINE__ % 256 : 1);                                       \
         }                                                                                          \
     } while (0)
+
+struct sockaddr_in loopback(uint16_t port);
 
 /* A port of 127.0.0.1 on which nobody listens, for as long as the socket is not closed. */
 uint16_t closed_port(int *reserved_socket);

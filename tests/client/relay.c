@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "relay.h"
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cmocka_all.h"
+#include "fixture.h"
 
 #define CHUNK_MAX ((size_t)16 * 1024)
 #define TURN_MS 20
@@ -26,12 +24,6 @@ struct relay {
     atomic_size_t limit;
     atomic_int end;
 };
-
-static struct sockaddr_in loopback(uint16_t port) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return address;
-}
 
 static int send_all(int fd, const char *bytes, size_t n) {
     while (n > 0) {
@@ -113,17 +105,11 @@ static void *run_relay(void *data) {
 
 relay *relay_start(uint16_t port) {
     relay *r = calloc(1, sizeof(*r));
-    struct sockaddr_in address = loopback(0);
-    socklen_t length = sizeof(address);
     assert_non_null(r);
     r->target = port;
     relay_set(r, CHUNK_MAX, SIZE_MAX, RELAY_CLOSE);
-    r->listener = socket(AF_INET, SOCK_STREAM, 0);
-    assert_true(r->listener >= 0);
-    assert_int_equal(bind(r->listener, (const struct sockaddr *)&address, sizeof(address)), 0);
+    r->port = closed_port(&r->listener);
     assert_int_equal(listen(r->listener, SOMAXCONN), 0);
-    assert_int_equal(getsockname(r->listener, (struct sockaddr *)&address, &length), 0);
-    r->port = ntohs(address.sin_port);
     assert_int_equal(pthread_create(&r->thread, NULL, run_relay, r), 0);
     return r;
 }

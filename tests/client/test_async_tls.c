@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "loop.h"
+#include "rekey.h"
 #include "relay.h"
 #include "tls_fixture.h"
 
@@ -147,6 +148,31 @@ static void large_payloads_go_both_ways_at_once(void **state) {
     assert_true(emq_async_get_counter(t.client, EMQ_ASYNC_BYTES_OUT) > AT_ONCE * LARGE);
     assert_true(emq_async_get_counter(t.client, EMQ_ASYNC_BYTES_IN) > AT_ONCE * LARGE);
     loop_finish(&t);
+    free(bytes);
+}
+
+/* Behind the handshake TLS goes on having words of its own: a read may bring nothing, and has to
+ * write. One request at a time: OpenSSL itself fails when it is to change keys in the middle of a
+ * record that is not written whole. */
+static void keys_may_change_on_the_way(void **state) {
+    test_loop t;
+    (void)state;
+    rekey *r = rekey_start((uint16_t)tls_server.port);
+    emq_client_options options = tls_fixture_options("localhost");
+    char *bytes = make_bytes(LARGE);
+    options.port = rekey_port(r);
+    loop_open(&t, &options, NULL);
+    for (int i = 0; i < AT_ONCE; i++) {
+        outcome out = do_request(&t, enqueue_request("tls", bytes, LARGE));
+        EXPECT_OUTCOME(&out, EMQ_OK);
+        out = do_request(&t, claim_request("tls"));
+        expect_payload(&out, bytes, LARGE);
+        outcome_clear(&out);
+    }
+    assert_int_equal(t.told, 2);
+    assert_true((size_t)rekey_count(r) > AT_ONCE * LARGE / 16384);
+    loop_finish(&t);
+    rekey_stop(r);
     free(bytes);
 }
 
@@ -568,6 +594,7 @@ int main(void) {
         TEST(a_password_goes_through),
         TEST(jobs_of_any_size_come_back_whole),
         TEST(large_payloads_go_both_ways_at_once),
+        TEST(keys_may_change_on_the_way),
         TEST(another_authority_is_not_trusted),
         TEST(another_name_is_not_accepted),
         TEST(an_expired_certificate_is_not_accepted),
