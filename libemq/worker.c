@@ -145,9 +145,8 @@ static int64_t to_us(int64_t ns) {
     return ns > 0 ? ns / 1000 : 0;
 }
 
-emq_worker_event emq_worker_task_event(const emq_task *task, emq_worker_event_kind kind) {
-    emq_worker_event event = {.kind = (int)kind, .queue = task->queue->name};
-    event.task = (emq_task *)(uintptr_t)task; /* to be asked, as the event says */
+emq_worker_event emq_worker_task_event(emq_task *task, emq_worker_event_kind kind) {
+    emq_worker_event event = {.kind = (int)kind, .queue = task->queue->name, .task = task};
     if (task->started_at != 0) {
         event.waited_us = to_us(task->started_at - task->taken_at);
     }

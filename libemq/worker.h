@@ -209,7 +209,7 @@ void emq_worker_check_ended(emq_worker *worker);
 void emq_worker_tell(emq_worker *worker, emq_worker_event *event);
 
 /* An event about a task, with its timings. */
-emq_worker_event emq_worker_task_event(const emq_task *task, emq_worker_event_kind kind);
+emq_worker_event emq_worker_task_event(emq_task *task, emq_worker_event_kind kind);
 
 /* worker_link.c: none of these is called with the mutex held. */
 

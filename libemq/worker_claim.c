@@ -39,9 +39,9 @@ static int is_next(const emq_work_queue *q) {
 
 /* Its share of the free slots, beside the others that want some. */
 static uint32_t draw_share(const emq_work_queue *q) {
-    uint64_t weights = 0;
+    uint64_t weights = q->options.weight;
     for (const emq_work_queue *other = q->worker->queues; other != NULL; other = other->next) {
-        weights += other->wants_grant ? other->options.weight : 0;
+        weights += other != q && other->wants_grant ? other->options.weight : 0;
     }
     uint64_t share = (uint64_t)free_slots(q->worker) * q->options.weight / weights;
     share = share > 0 ? share : 1;

@@ -225,7 +225,7 @@ static emq_worker_event_kind choose_kind(const emq_task *task, meaning means) {
 
 /* Without the mutex: tells of a task that is settled or given up. */
 static void tell(batch *b, size_t place, meaning means, int64_t now) {
-    const emq_task *task = b->tasks[place];
+    emq_task *task = b->tasks[place];
     emq_worker_event event = emq_worker_task_event(task, choose_kind(task, means));
     event.result =
         means == MEANS_DONE && b->results[place] != EMQ_DEAD ? EMQ_OK : b->results[place];
@@ -349,14 +349,14 @@ static void settle_some(batch *b) {
 }
 
 void *emq_worker_settle(void *data) {
-    batch b = {.worker = data, .pipeline = b.worker->pipeline};
+    emq_worker *worker = data;
+    batch b = {.worker = worker, .pipeline = worker->pipeline};
     int64_t not_before = 0;
-    while (await_work(b.worker, not_before)) {
-        int result =
-            emq_worker_link_open(&b.worker->settle_link, &b.worker->settles, EMQ_PHASE_ENDED);
+    while (await_work(worker, not_before)) {
+        int result = emq_worker_link_open(&worker->settle_link, &worker->settles, EMQ_PHASE_ENDED);
         if (result == EMQ_OK) {
             settle_some(&b);
-            cancel_claims(b.worker);
+            cancel_claims(worker);
             not_before = emq_deadline_in(CANCEL_AGAIN_MS).at_ns;
         }
     }

@@ -162,29 +162,36 @@ static int64_t earliest(const emq_work_queue *q) {
     return q->sweep.at < at ? q->sweep.at : at;
 }
 
+/* With the mutex held: the queue to see to next. A worker has one at least. */
+static emq_work_queue *find_next(const emq_worker *worker) {
+    emq_work_queue *found = worker->queues;
+    for (emq_work_queue *q = found; q != NULL; q = q->next) {
+        if (q->look_now) {
+            return q;
+        }
+        if (earliest(q) < earliest(found)) {
+            found = q;
+        }
+    }
+    return found;
+}
+
 /* Waits until a queue wants something; NULL when the worker stops. */
 static emq_work_queue *await_queue(emq_worker *worker, int *is_asked) {
     emq_work_queue *found = NULL;
     emq_worker_lock(worker);
     while (worker->phase == EMQ_PHASE_WORKING) {
-        found = worker->queues;
-        for (emq_work_queue *q = found; q != NULL && !found->look_now; q = q->next) {
-            if (q->look_now || earliest(q) < earliest(found)) {
-                found = q;
-            }
-        }
-        if (found->look_now || earliest(found) <= emq_now_ns()) {
+        emq_work_queue *next = find_next(worker);
+        if (next->look_now || earliest(next) <= emq_now_ns()) {
+            *is_asked = next->look_now;
+            next->look_now = 0;
+            found = next;
             break;
         }
-        emq_worker_await(worker, &worker->chores, earliest(found));
+        emq_worker_await(worker, &worker->chores, earliest(next));
     }
-    *is_asked = found != NULL && found->look_now;
-    if (*is_asked) {
-        found->look_now = 0;
-    }
-    int goes_on = worker->phase == EMQ_PHASE_WORKING;
     emq_worker_unlock(worker);
-    return goes_on ? found : NULL;
+    return found;
 }
 
 static void begin(emq_worker *worker) {

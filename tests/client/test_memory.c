@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "client.h"
 #include "command.h"
@@ -322,6 +323,70 @@ static void requests_survive(void **state) {
     fail_each("a request", request_path);
 }
 
+static int do_nothing(emq_task *task, void *user) {
+    (void)task;
+    (void)user;
+    return EMQ_TASK_COMPLETE;
+}
+
+static int worker_path(void) {
+    const emq_client_options options = get_options();
+    emq_worker *worker = NULL;
+    int result = emq_worker_open(&worker, &options, NULL);
+    if (result == EMQ_OK) {
+        result = emq_worker_add(worker, "q", do_nothing, NULL, NULL);
+    }
+    emq_worker_free(worker);
+    return result;
+}
+
+static void wait_a_moment(void) {
+    const struct timespec moment = {0, 50 * 1000000};
+    (void)nanosleep(&moment, NULL);
+}
+
+static emq_worker_stats stats_of(emq_worker *worker) {
+    emq_worker_stats stats = EMQ_WORKER_STATS_INIT;
+    assert_int_equal(emq_worker_get_stats(&stats, worker), EMQ_OK);
+    return stats;
+}
+
+static int has_completed_ten(void *worker) {
+    return stats_of(worker).completed >= 10;
+}
+
+/* Whatever a worker was doing when memory ran out, it goes on when there is some again. Jobs that
+ * it could not take in lapse, and come back. */
+static void workers_survive(void **state) {
+    emq_client_options options = get_options();
+    emq_worker_options works = EMQ_WORKER_OPTIONS_INIT;
+    emq_worker_queue queue = EMQ_WORKER_QUEUE_INIT;
+    emq_worker *worker = NULL;
+    (void)state;
+    fail_each("a worker", worker_path);
+    run(server.admin, "FLUSHALL", NULL);
+    run(server.admin, "EMQ.INSTALL", "1", "{emq}:version", NULL);
+    emq_client *producer = open_client(&options);
+    works.sweep_interval_ms = 100;
+    works.backoff_max_ms = 50;
+    queue.lease_ms = 1000;
+    queue.max_stalled = 1000;
+    queue.max_attempts = EMQ_WORKER_UNLIMITED;
+    assert_int_equal(emq_worker_open(&worker, &options, &works), EMQ_OK);
+    assert_int_equal(emq_worker_add(worker, "q", do_nothing, NULL, &queue), EMQ_OK);
+    assert_int_equal(emq_worker_start(worker), EMQ_OK);
+    for (int i = 0; i < 10; i++) {
+        emq_id id = {{0}};
+        EXPECT_RESULT(producer, emq_enqueue(&id, producer, "q", "x", 1), EMQ_OK);
+        arm(1, 5L * i);
+        wait_a_moment();
+        disarm();
+    }
+    wait_until("all are completed", has_completed_ten, worker);
+    emq_worker_free(worker);
+    emq_client_close(producer);
+}
+
 /* Without a calloc, that is made from the others. */
 static void cleared_memory_is_clear(void **state) {
     long before = atomic_load(&held);
@@ -361,10 +426,15 @@ static int set_allocator(void) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opening_survives),        cmocka_unit_test(installing_survives),
-        cmocka_unit_test(calls_survive),           cmocka_unit_test(pools_survive),
-        cmocka_unit_test(lines_survive),           cmocka_unit_test(requests_survive),
-        cmocka_unit_test(cleared_memory_is_clear), cmocka_unit_test(the_allocator_is_set_once),
+        cmocka_unit_test(opening_survives),
+        cmocka_unit_test(installing_survives),
+        cmocka_unit_test(calls_survive),
+        cmocka_unit_test(pools_survive),
+        cmocka_unit_test(lines_survive),
+        cmocka_unit_test(requests_survive),
+        cmocka_unit_test(workers_survive),
+        cmocka_unit_test(cleared_memory_is_clear),
+        cmocka_unit_test(the_allocator_is_set_once),
     };
     if (!set_allocator()) {
         (void)fputs("the allocator can't be set\n", stderr);

@@ -145,9 +145,70 @@ static void an_installer_installs(void **state) {
     EXPECT_OPEN(&options, EMQ_ENOPERM, "NOPERM");
 }
 
+static int fail_once(emq_task *task, void *user) {
+    (void)user;
+    (void)emq_task_set_delay(task, 0);
+    return emq_task_get_attempts(task) == 1 ? EMQ_TASK_FAIL : EMQ_TASK_COMPLETE;
+}
+
+static emq_worker *start_worker(const emq_client_options *options) {
+    emq_worker_options works = EMQ_WORKER_OPTIONS_INIT;
+    emq_worker *worker = NULL;
+    works.claim_wait_ms = 10000;
+    assert_int_equal(emq_worker_open(&worker, options, &works), EMQ_OK);
+    assert_int_equal(emq_worker_add(worker, "q", fail_once, NULL, NULL), EMQ_OK);
+    assert_int_equal(emq_worker_start(worker), EMQ_OK);
+    return worker;
+}
+
+static int has_completed(void *worker) {
+    emq_worker_stats stats = EMQ_WORKER_STATS_INIT;
+    return emq_worker_get_stats(&stats, worker) == EMQ_OK && stats.completed > 0;
+}
+
+static int has_blocked(void *data) {
+    redisReply *list = call(data, "CLIENT", "LIST", NULL);
+    int found = strstr(list->str, " flags=b") != NULL;
+    freeReplyObject(list);
+    return found;
+}
+
+static void end_worker(emq_worker *worker) {
+    assert_int_equal(emq_worker_stop(worker, LONG_MS), EMQ_OK);
+    assert_int_equal(emq_worker_wait(NULL, worker, LONG_MS), EMQ_OK);
+    emq_worker_free(worker);
+}
+
+/* The runtime does all of its work with the rules of a worker, and is not refused once. */
+static void a_worker_program_needs_no_more_than_its_rules(void **state) {
+    emq_id id = {{0}};
+    (void)state;
+    emq_client_options produces = options_of(EMQ_ROLE_PRODUCER, "");
+    emq_client_options works = options_of(EMQ_ROLE_WORKER, "");
+    emq_client *producer = open_client(&produces);
+    emq_worker *worker = start_worker(&works);
+    EXPECT_RESULT(producer, emq_enqueue(&id, producer, "q", "x", 1), EMQ_OK);
+    wait_until("a job is done that failed first", has_completed, worker);
+    wait_until("its claim waits", has_blocked, server.admin);
+    end_worker(worker);
+    assert_int_equal(count_refusals(), 0);
+    emq_client_close(producer);
+}
+
+/* Without the words for it, the claim that waits ends with its connection. */
+static void a_worker_program_ends_without_the_right_to_unblock(void **state) {
+    (void)state;
+    emq_client_options works = options_of(EMQ_ROLE_WORKER, " -client|id -client|unblock");
+    emq_worker *worker = start_worker(&works);
+    wait_until("its claim waits", has_blocked, server.admin);
+    end_worker(worker);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_job_goes_from_producer_to_worker, clean),
+        cmocka_unit_test_setup(a_worker_program_needs_no_more_than_its_rules, clean),
+        cmocka_unit_test_setup(a_worker_program_ends_without_the_right_to_unblock, clean),
         cmocka_unit_test_setup(a_service_has_the_broad_form, clean),
         cmocka_unit_test_setup(every_role_of_a_queue_opens, clean),
         cmocka_unit_test_setup(another_database_takes_select, clean),
