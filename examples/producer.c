@@ -36,6 +36,7 @@ static int send_batch(producer *p, int *unknown) {
     int result = EMQ_OK;
     for (int i = 0; i < TRIES; i++) {
         if (i > 0) {
+            fprintf(stderr, "producer: %s; trying again\n", emq_client_get_error(p->client));
             (void)nanosleep(&(struct timespec){1, 0}, NULL);
             result = emq_client_is_open(p->client) ? EMQ_OK : emq_client_reconnect(p->client);
         }
@@ -46,7 +47,6 @@ static int send_batch(producer *p, int *unknown) {
         if (!can_repeat(result)) {
             break;
         }
-        fprintf(stderr, "producer: %s; trying again\n", emq_client_get_error(p->client));
     }
     return result;
 }

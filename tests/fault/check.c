@@ -116,6 +116,26 @@ static void check_lapsed(proof *p, const run *r) {
     }
 }
 
+/* The server's side: every lease that was given out is in its history, a job that is done was
+ * completed once, a dead one never, and lost as many leases as it takes. */
+static void check_history(proof *p, const history *h) {
+    const check_input *input = p->input;
+    int is_dead =
+        bsearch(h->id, input->dead, input->dead_count, sizeof(*input->dead), by_id) != NULL;
+    if (h->ends > 1) {
+        broken(p, CHECK_COMPLETED_TWICE, h->id, h->claims, "completed twice by the server");
+    }
+    if (h->ends + is_dead == 0) {
+        broken(p, CHECK_COUNTS, h->id, h->claims, "neither completed nor dead");
+    }
+    if (is_dead && h->ends > 0) {
+        broken(p, CHECK_DEAD_AND_DONE, h->id, h->claims, "dead, and completed by the server");
+    }
+    if (is_dead && (h->stalls < input->max_stalled || h->claims < input->max_stalled)) {
+        broken(p, CHECK_DEAD_TOO_EARLY, h->id, h->claims, "dead, and its leases did not lapse");
+    }
+}
+
 static void check_dead_job(proof *p, const check_dead *dead, const run *runs, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (runs[i].completed) {
@@ -166,6 +186,11 @@ static void check_job(proof *p, const run *runs, size_t count) {
     }
     for (size_t i = 0; i < count; i++) {
         check_run(p, &runs[i]);
+    }
+    const history *h = bsearch(runs->id, input->server, input->jobs, sizeof(*input->server), by_id);
+    if (h == NULL || runs[count - 1].attempt > h->claims) {
+        broken(p, CHECK_WITNESS, runs->id, runs[count - 1].attempt,
+               "the server gave no such lease");
     }
     if (dead != NULL) {
         check_dead_job(p, dead, runs, count);
@@ -238,6 +263,9 @@ size_t check(check_report *report, const check_input *input, FILE *out) {
     memset(report, 0, sizeof(*report));
     if (input->log.count > 0) {
         qsort(input->log.items, input->log.count, sizeof(*input->log.items), by_run);
+    }
+    for (size_t i = 0; i < input->jobs; i++) {
+        check_history(&p, &input->server[i]);
     }
     check_totals(&p, check_jobs(&p, &input->log));
     for (size_t i = 0; i < CHECK_RULES; i++) {

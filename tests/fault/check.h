@@ -4,6 +4,7 @@
 #ifndef EMQ_TESTS_CHECK_H
 #define EMQ_TESTS_CHECK_H
 
+#include "history.h"
 #include "record.h"
 
 #include <stdio.h>
@@ -22,6 +23,7 @@ typedef enum check_rule {
     CHECK_NOT_TOLD,        /* a lease was lost, and the worker knew nothing of it */
     CHECK_COMPLETED_LOST,  /* completed in spite of a lease that was known to be lost */
     CHECK_DEAD_TOO_EARLY,  /* dead without enough lapsed leases */
+    CHECK_WITNESS,         /* the server's history says otherwise than the logs */
     CHECK_DEAD_AND_DONE,   /* dead, and completed as well */
     CHECK_TOO_MANY_RUNS,   /* more runs than what happened accounts for */
     CHECK_RULES
@@ -38,6 +40,7 @@ typedef struct check_input {
     records log;                       /* of all processes; sorted by the check */
     const char (*ids)[RECORD_ID_SIZE]; /* of all jobs */
     size_t jobs;
+    const history *server; /* what the server did with each of them, in their order */
     const check_dead *dead;
     size_t dead_count;
     int64_t completed;           /* how many the server completed */

@@ -5,6 +5,7 @@
  *
  * EMQ_FAULT_JOBS says how many jobs (default 1200; 10000 is the long form), EMQ_FAULT_SEED which
  * order of events. */
+#include "aof.h"
 #include "check.h"
 #include "crew.h"
 
@@ -211,10 +212,14 @@ static void prove(const events *e) {
     emq_counts counts = read_counts();
     check_dead *dead = read_dead(&dead_count);
     crew_read(&log, &workers);
+    char *commands = aof_since(&server, 0);
+    history *server_side = history_read(commands, QUEUE, (const char(*)[RECORD_ID_SIZE])ids, jobs);
+    assert_non_null(server_side);
     check_input input = {
         .log = log,
         .ids = (const char(*)[RECORD_ID_SIZE])ids,
         .jobs = jobs,
+        .server = server_side,
         .dead = dead,
         .dead_count = dead_count,
         .completed = counts.completed,
@@ -229,6 +234,8 @@ static void prove(const events *e) {
     tell(&report, e, dead_count);
     records_free(&log);
     free(dead);
+    free(server_side);
+    free(commands);
     assert_int_equal(broken, 0);
     assert_int_equal(counts.failed, dead_count);
     /* it must have been a test of something */
@@ -267,8 +274,9 @@ static int set_up(void **state) {
     random_state = (unsigned)read_number("EMQ_FAULT_SEED", (unsigned long)time(NULL));
     print_message("EMQ_FAULT_JOBS=%zu EMQ_FAULT_SEED=%u\n", jobs, random_state);
     ids = calloc(jobs, sizeof(*ids));
-    /* a settle that was answered must be there after a SIGKILL */
-    server_start(&server, "--conf", "appendfsync always", NULL);
+    /* a settle that was answered must be there after a SIGKILL; the AOF holds the whole history */
+    server_start(&server, "--conf", "appendfsync always", "--conf", "auto-aof-rewrite-percentage 0",
+                 NULL);
     return ids == NULL ? -1 : 0;
 }
 

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <emq/emq.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,19 +38,40 @@ static const record true_log[] = {
 };
 #define TRUE_COUNT (sizeof(true_log) / sizeof(true_log[0]))
 
+/* The same in the server's words. */
+static const char true_aof[] = "HSET emq:{q}:job:" A " state pending attempts 0 payload x\n"
+                               "ZADD emq:{q}:pending 0 " A "\n"
+                               "HSET emq:{q}:job:" A " state active attempts 1 lease_epoch 9\n"
+                               "HSET emq:{q}:job:" A " state pending stalled 1\n"
+                               "HSET emq:{q}:job:" A " state active attempts 2 lease_epoch 9\n"
+                               "DEL emq:{q}:job:" A "\n"
+                               "HSET emq:{other}:job:" A " state active attempts 7 lease_epoch 9\n"
+                               "HSET emq:{q}:job:" B " state active attempts 1 lease_epoch 9\n"
+                               "HSET emq:{q}:job:" B " state active attempts 2 lease_epoch 9\n"
+                               "DEL emq:{q}:job:" B "\n"
+                               "HSET emq:{q}:job:" C " state active attempts 3 lease_epoch 9\n"
+                               "HSET emq:{q}:job:" C " state dead stalled 3 last_error stalled";
+
 typedef struct world {
     record lines[TRUE_COUNT + 4];
     check_dead dead;
     check_input input;
 } world;
 
+static history server_side[3];
+
 static void make_world(world *w) {
+    history *read = history_read(true_aof, "q", ids, 3);
+    assert_non_null(read);
+    memcpy(server_side, read, sizeof(server_side));
+    free(read);
     memcpy(w->lines, true_log, sizeof(true_log));
     w->dead = (check_dead){C, 3, 3};
     w->input = (check_input){
         .log = {w->lines, TRUE_COUNT, 0},
         .ids = ids,
         .jobs = 3,
+        .server = server_side,
         .dead = &w->dead,
         .dead_count = 1,
         .completed = 2,
@@ -182,6 +204,31 @@ static void test_lost_leases(void **state) {
     breaks(&w, CHECK_DEAD_TOO_EARLY);
 }
 
+static void test_server_side(void **state) {
+    (void)state;
+    world w;
+    make_world(&w);
+    assert_int_equal(server_side[0].claims, 2);
+    assert_int_equal(server_side[0].stalls, 1);
+    assert_int_equal(server_side[0].ends, 1);
+    assert_int_equal(server_side[2].stalls, 3);
+    server_side[1].ends = 2;
+    breaks(&w, CHECK_COMPLETED_TWICE);
+    make_world(&w);
+    server_side[1].ends = 0;
+    breaks(&w, CHECK_COUNTS);
+    make_world(&w);
+    server_side[1].claims = 1;
+    breaks(&w, CHECK_WITNESS);
+    make_world(&w);
+    server_side[2].ends = 1;
+    breaks(&w, CHECK_DEAD_AND_DONE);
+    make_world(&w);
+    server_side[2].stalls = 2;
+    breaks(&w, CHECK_DEAD_TOO_EARLY);
+    assert_null(history_read("DEL emq:{q}:job:JOB0000000000Z", "q", ids, 3));
+}
+
 /* What is written is what is read, and a line without its end is none. */
 static void test_records(void **state) {
     (void)state;
@@ -215,6 +262,7 @@ int main(void) {
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_completions),
+        cmocka_unit_test(test_server_side),
         cmocka_unit_test(test_lost_leases),
         cmocka_unit_test(test_records),
     };
