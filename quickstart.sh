@@ -426,9 +426,11 @@ note_end() { # note_end PID STATUS
     status=1
 }
 
-# bash forgets a child that a signal ended while it waited for another one.
+# bash forgets a child that ended while it waited for another one; with a forgotten child among those
+# that are asked for, wait fails at once.
 note_forgotten() {
     local pid
+    [[ -d /proc/$tick ]] || tick=
     for pid in "${!role[@]}"; do
         [[ -d /proc/$pid ]] || note_end "$pid" 137
     done
