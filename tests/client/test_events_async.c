@@ -336,6 +336,7 @@ static void a_push_that_is_too_large_costs_the_connection(void **state) {
     options.command_timeout_ms = SHORT_MS; /* the flood begins when the connection is tested */
     listener_open(&l, &options, "q");
     listener_until_told(&l, 0, EMQ_ASYNC_CLOSED, EMQ_EPROTOCOL);
+    assert_non_null(strstr(emq_events_async_get_error(l.events), "bytes at once"));
     assert_int_equal(l.messages, 0);
     listener_finish(&l);
     peer_stop(p);
