@@ -223,7 +223,7 @@ static void learn_id(emq_work_queue *q) {
 void *emq_worker_claim(void *queue) {
     emq_work_queue *q = queue;
     emq_worker *worker = q->worker;
-    claim asked;
+    claim asked = {0, 0};
     for (;;) {
         int was_open = emq_client_is_open(q->link.client);
         int result = emq_worker_link_open(&q->link, &worker->slots, EMQ_PHASE_DRAINING);
