@@ -290,6 +290,14 @@ static int copy_error(char **out, size_t *size, const void *error, size_t n) {
     return EMQ_OK;
 }
 
+/* The same for a call that sets the text of a task. */
+static int take_error(char **out, size_t *size, const emq_task *task, const void *error, size_t n) {
+    if (task == NULL) {
+        return EMQ_EINVAL;
+    }
+    return is_forked(task) ? EMQ_EFORKED : copy_error(out, size, error, n);
+}
+
 /* With the mutex held: why it can't be given a verdict, or 0. */
 static int check_open(const emq_task *task) {
     if (emq_task_is_gone(task)) {
@@ -301,13 +309,7 @@ static int check_open(const emq_task *task) {
 int emq_task_set_error(emq_task *task, const void *error, size_t n) {
     char *copy = NULL;
     size_t size = 0;
-    if (task == NULL) {
-        return EMQ_EINVAL;
-    }
-    if (is_forked(task)) {
-        return EMQ_EFORKED;
-    }
-    int result = copy_error(&copy, &size, error, n);
+    int result = take_error(&copy, &size, task, error, n);
     if (result != EMQ_OK) {
         return result;
     }
@@ -360,13 +362,7 @@ static int settle_with_error(emq_task *task, emq_task_verdict verdict, const voi
                              size_t n) {
     char *copy = NULL;
     size_t size = 0;
-    if (task == NULL) {
-        return EMQ_EINVAL;
-    }
-    if (is_forked(task)) {
-        return EMQ_EFORKED;
-    }
-    int result = copy_error(&copy, &size, error, n);
+    int result = take_error(&copy, &size, task, error, n);
     if (result != EMQ_OK) {
         return result;
     }

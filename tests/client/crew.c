@@ -172,3 +172,20 @@ int crew_wait_at_gate(emq_task *task, void *gate) {
     atomic_fetch_add(&g->passed, 1);
     return EMQ_TASK_COMPLETE;
 }
+
+int crew_keep(emq_task *task, void *kept) {
+    emq_task *_Atomic *place = kept;
+    atomic_store(place, task);
+    return EMQ_TASK_LATER;
+}
+
+static int is_kept(void *kept) {
+    emq_task *_Atomic *place = kept;
+    return atomic_load(place) != NULL;
+}
+
+emq_task *crew_take_kept(void *kept) {
+    emq_task *_Atomic *place = kept;
+    wait_until("a task was kept", is_kept, kept);
+    return atomic_exchange(place, NULL);
+}

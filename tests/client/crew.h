@@ -60,6 +60,11 @@ typedef struct crew_gate {
 
 int crew_wait_at_gate(emq_task *task, void *gate);
 
+/* A handler that keeps its task for later, in the `emq_task *_Atomic` that user points to; and
+ * waits for such a task and takes it. */
+int crew_keep(emq_task *task, void *kept);
+emq_task *crew_take_kept(void *kept);
+
 void crew_nap(long ms);
 
 #endif

@@ -249,27 +249,11 @@ static void a_job_with_too_many_attempts_is_buried_before_it_runs(void **state) 
 
 static emq_task *_Atomic kept;
 
-static int keep(emq_task *task, void *user) {
-    (void)user;
-    atomic_store(&kept, task);
-    return EMQ_TASK_LATER;
-}
-
-static int is_kept(void *data) {
-    (void)data;
-    return atomic_load(&kept) != NULL;
-}
-
-static emq_task *take_kept(void) {
-    wait_until("a task was kept", is_kept, NULL);
-    return atomic_exchange(&kept, NULL);
-}
-
 static void a_task_is_settled_later_and_once(void **state) {
     (void)state;
     crew_enqueue_many(&server, "q", 5);
-    emq_worker *worker = start_one("q", keep, NULL, 1, NULL);
-    emq_task *task = take_kept();
+    emq_worker *worker = start_one("q", crew_keep, &kept, 1, NULL);
+    emq_task *task = crew_take_kept(&kept);
     crew_nap(20);
     assert_int_equal(crew_stats(worker).running, 1); /* and no other is begun meanwhile */
     assert_null(atomic_load(&kept));
@@ -281,26 +265,26 @@ static void a_task_is_settled_later_and_once(void **state) {
     assert_int_equal(emq_task_set_delay(task, 1), EMQ_EINVAL);
     emq_task_free(task);
     CREW_AWAIT(worker, completed, 1);
-    task = take_kept();
+    task = crew_take_kept(&kept);
     assert_int_equal(emq_task_fail(task, "later", 5), EMQ_OK);
     emq_task_free(task);
     CREW_AWAIT(worker, failed, 1);
-    task = take_kept();
+    task = crew_take_kept(&kept);
     assert_int_equal(emq_task_delay(task, 3600000), EMQ_OK);
     emq_task_free(task);
     CREW_AWAIT(worker, delayed, 1);
-    task = take_kept();
+    task = crew_take_kept(&kept);
     assert_int_equal(emq_task_bury(task, "b", 1), EMQ_OK);
     emq_task_free(task);
     CREW_AWAIT(worker, dead, 1);
-    task = take_kept();
+    task = crew_take_kept(&kept);
     emq_task_free(task); /* without a verdict: it goes back, and comes again */
     CREW_AWAIT(worker, requeued, 1);
-    task = take_kept();
+    task = crew_take_kept(&kept);
     assert_int_equal(emq_task_get_attempts(task), 2);
     assert_int_equal(emq_task_requeue(task), EMQ_OK);
     emq_task_free(task);
-    task = take_kept();
+    task = crew_take_kept(&kept);
     assert_int_equal(emq_task_complete(task), EMQ_OK);
     CREW_AWAIT(worker, completed, 2);
     assert_int_equal(emq_task_get_attempts(task), 3); /* still there: it was not freed */

@@ -180,23 +180,11 @@ static void a_second_request_ends_it_at_once(void **state) {
 
 static emq_task *_Atomic kept;
 
-static int keep(emq_task *task, void *user) {
-    (void)user;
-    atomic_store(&kept, task);
-    return EMQ_TASK_LATER;
-}
-
-static int is_kept(void *data) {
-    (void)data;
-    return atomic_load(&kept) != NULL;
-}
-
 static void kept_tasks_are_waited_for_and_given_back(void **state) {
     (void)state;
     crew_enqueue(&server, "q", "x", NULL);
-    emq_worker *worker = start(keep, NULL, 1, 0);
-    wait_until("a task was kept", is_kept, NULL);
-    emq_task *task = atomic_exchange(&kept, NULL);
+    emq_worker *worker = start(crew_keep, &kept, 1, 0);
+    emq_task *task = crew_take_kept(&kept);
     assert_int_equal(emq_task_get_notice(task), EMQ_NOTICE_NONE);
     assert_int_equal(emq_worker_stop(worker, LONG_MS), EMQ_OK);
     assert_int_equal(emq_task_get_notice(task), EMQ_NOTICE_STOPPING);
