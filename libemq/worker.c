@@ -16,6 +16,7 @@
 #define LEASE_MS_MIN 1000
 #define CLAIM_WAIT_MS_MAX 60000
 #define SWEEP_INTERVAL_MS_MIN 10
+#define SWEEP_INTERVAL_MS_MAX 3600000
 
 void emq_worker_options_init(emq_worker_options *options) {
     if (options != NULL) {
@@ -51,6 +52,7 @@ static int read_options(emq_worker_options *out, const emq_worker_options *optio
                out->prefetch <= EMQ_WORKER_PREFETCH_MAX &&
                out->claim_wait_ms <= CLAIM_WAIT_MS_MAX &&
                out->sweep_interval_ms >= SWEEP_INTERVAL_MS_MIN &&
+               out->sweep_interval_ms <= SWEEP_INTERVAL_MS_MAX &&
                out->backoff_min_ms <= out->backoff_max_ms;
     return fits ? EMQ_OK : EMQ_EINVAL;
 }

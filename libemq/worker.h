@@ -122,6 +122,7 @@ struct emq_work_queue {
     int64_t answered_at; /* the last claim's round trip */
     int is_unhealthy;    /* as the hook was told */
     int look_now;        /* for the keeper: there is a new earliest time */
+    int64_t looked_at;   /* by the keeper */
     int64_t beat_at;     /* for the renewer */
     /* the keeper's own */
     int64_t look_at;

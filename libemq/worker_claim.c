@@ -16,6 +16,8 @@
 #define HANDED_ON_MAX 8
 #define HANDED_ON_DELAY_MS 500
 
+#define FRESH_MS 50 /* a look is as good as a new one */
+
 #define PASS_UNIT 1000000 /* of a queue of weight 1, for each job */
 
 static uint32_t capacity(const emq_worker *worker) {
@@ -73,6 +75,19 @@ static void ask_for_grant(emq_work_queue *q) {
     }
 }
 
+/* With the mutex held: the keeper is to look at the queue. */
+static void ask_for_look(emq_work_queue *q) {
+    q->look_now = 1;
+    (void)pthread_cond_signal(&q->worker->chores);
+}
+
+/* Nobody tells a worker of what was scheduled while none of its claims waited. */
+static void look_unless_fresh(emq_work_queue *q) {
+    if (q->looked_at + FRESH_MS * EMQ_NS_PER_MS < emq_now_ns()) {
+        ask_for_look(q);
+    }
+}
+
 /* Waits until there is something to claim for; 0 when the worker stops. */
 static int await_claim(claim *out, emq_work_queue *q) {
     emq_worker *worker = q->worker;
@@ -86,6 +101,7 @@ static int await_claim(claim *out, emq_work_queue *q) {
         }
         uint32_t room = free_slots(worker);
         if (room > 0 && q->is_empty) {
+            look_unless_fresh(q);
             out->count = room < EMQ_MEMBERS_MAX ? room : EMQ_MEMBERS_MAX;
             out->wait_ms = worker->options.claim_wait_ms;
             break;
@@ -153,10 +169,9 @@ static void take_in(emq_work_queue *q, emq_job *job, int64_t now) {
     }
 }
 
-/* What came of a claim. An answer that came before its time was up says that there is a new
- * earliest time. */
-static void take_answer(emq_work_queue *q, const claim *asked, int result, emq_jobs *jobs,
-                        int is_early) {
+/* What came of a claim. That there was nothing to hand out may say that there is a new earliest
+ * time: whether the answer came before its time can't be told from when it was read. */
+static void take_answer(emq_work_queue *q, const claim *asked, int result, emq_jobs *jobs) {
     emq_worker *worker = q->worker;
     int64_t now = emq_now_ns();
     size_t count = emq_jobs_get_count(jobs);
@@ -168,9 +183,8 @@ static void take_answer(emq_work_queue *q, const claim *asked, int result, emq_j
         q->is_empty = count < asked->count;
         worker->stats.malformed += emq_jobs_get_malformed(jobs) + (result == EMQ_EBADJOB);
     }
-    if (result == EMQ_EMPTY && is_early) {
-        q->look_now = 1;
-        (void)pthread_cond_signal(&worker->chores);
+    if (result == EMQ_EMPTY && asked->wait_ms > 0) {
+        ask_for_look(q);
     }
     for (size_t i = 0; i < count; i++) {
         take_in(q, &jobs->jobs[i], now);
@@ -184,12 +198,10 @@ static void take_answer(emq_work_queue *q, const claim *asked, int result, emq_j
 
 static void claim_once(emq_work_queue *q, const claim *asked) {
     emq_jobs *jobs = NULL;
-    int64_t start = emq_now_ns();
     int result = emq_claims(&jobs, q->link.client, q->name, q->options.lease_ms, asked->count,
                             asked->wait_ms);
-    int is_early = emq_now_ns() - start < (int64_t)asked->wait_ms * EMQ_NS_PER_MS;
     (void)emq_worker_link_note(&q->link, result == EMQ_EBADJOB ? EMQ_OK : result);
-    take_answer(q, asked, result, jobs, is_early);
+    take_answer(q, asked, result, jobs);
     emq_jobs_free(jobs);
 }
 

@@ -51,6 +51,7 @@ static int look(emq_peek *peek, emq_work_queue *q) {
     emq_worker_lock(worker);
     worker->server_offset_ms = peek->now_ms - now / EMQ_NS_PER_MS;
     worker->has_offset = 1;
+    q->looked_at = now;
     emq_worker_unlock(worker);
     plan(&q->promote, now, peek->now_ms, peek->schedule_ms);
     plan(&q->sweep, now, peek->now_ms, peek->active_ms);
@@ -58,23 +59,23 @@ static int look(emq_peek *peek, emq_work_queue *q) {
     return 1;
 }
 
-/* What the keeper has learnt from a time that it was there for. A call that moved nothing met jobs
- * that are not for this sweep: they must not be swept at again and again. */
-static void learn(emq_due *due, int64_t moved, uint32_t narrow_ms, uint32_t beat) {
-    if (moved > 0) {
-        due->spread_ms = due->spread_ms / 2 > narrow_ms ? due->spread_ms / 2 : narrow_ms;
-        due->rest_ms = 0;
-        due->not_before = 0;
-        return;
-    }
-    due->rest_ms = emq_doubled(due->rest_ms > 0 ? due->rest_ms : beat, beat * REST_MAX_BEATS,
-                               due->rest_ms > 0);
-    due->not_before = in_ms(emq_now_ns(), due->rest_ms + emq_draw(due->rest_ms));
+/* It was this worker that moved them. */
+static void narrow(emq_due *due, uint32_t least) {
+    due->spread_ms = due->spread_ms / 2 > least ? due->spread_ms / 2 : least;
+    due->rest_ms = 0;
+    due->not_before = 0;
 }
 
 /* Somebody else was first. */
 static void widen(emq_due *due, uint32_t most) {
     due->spread_ms = emq_doubled(due->spread_ms, most, 1);
+}
+
+/* What is due is not for this sweep: it must not be swept at again and again. */
+static void rest(emq_due *due, uint32_t beat) {
+    uint32_t least = beat / 4 + 1;
+    due->rest_ms = due->rest_ms == 0 ? least : emq_doubled(due->rest_ms, beat * REST_MAX_BEATS, 1);
+    due->not_before = in_ms(emq_now_ns(), due->rest_ms + emq_draw(due->rest_ms));
 }
 
 /* One call; how many jobs it moved, or -1. */
@@ -125,23 +126,35 @@ static int64_t repeat(emq_work_queue *q, int64_t (*call)(emq_work_queue *)) {
     return moved < 0 ? -1 : all + moved;
 }
 
-/* Sees to what was due: a second look, then the call. */
+static int is_due(const emq_peek *peek, int is_promotion) {
+    return (is_promotion ? peek->schedule_ms : peek->active_ms) <= peek->now_ms;
+}
+
+/* Sees to what was due: a second look, then the call, and a look at what is next. */
 static int see_to(emq_work_queue *q, emq_due *due, int is_promotion) {
     emq_peek peek;
     uint32_t beat = beat_ms(q);
+    uint32_t widest = is_promotion ? PROMOTE_SPREAD_MAX_MS : beat;
     if (!look(&peek, q)) {
         return 0;
     }
-    if ((is_promotion ? peek.schedule_ms : peek.active_ms) > peek.now_ms) {
-        widen(due, is_promotion ? PROMOTE_SPREAD_MAX_MS : beat);
+    if (!is_due(&peek, is_promotion)) {
+        widen(due, widest);
         return 1;
     }
     int64_t moved = repeat(q, is_promotion ? promote : sweep);
-    if (moved < 0) {
+    if (moved < 0 || !look(&peek, q)) {
         return 0;
     }
-    learn(due, moved, is_promotion ? PROMOTE_SPREAD_MS : beat / 4, beat);
-    return look(&peek, q);
+    if (moved > 0) {
+        narrow(due, is_promotion ? PROMOTE_SPREAD_MS : beat / 4);
+    } else if (is_due(&peek, is_promotion)) {
+        rest(due, beat);
+        due->at = due->at < due->not_before ? due->not_before : due->at;
+    } else {
+        widen(due, widest);
+    }
+    return 1;
 }
 
 static int see_to_queue(emq_work_queue *q, int is_asked) {

@@ -61,7 +61,8 @@ static const struct {
     unsigned long long read;
 } roles[EMQ_ROLES] = {
     [EMQ_ROLE_PRODUCER] = {"producer", "+client|setname +get", KIND(EMQ_KEY_FENCE)},
-    [EMQ_ROLE_WORKER] = {"worker", "+client|id +client|setname +client|unblock +get +hgetall +time +zrange",
+    [EMQ_ROLE_WORKER] = {"worker",
+                         "+client|id +client|setname +client|unblock +get +hgetall +time +zrange",
                          KIND(EMQ_KEY_FENCE)},
     [EMQ_ROLE_OPERATOR] = {"operator", "+client|setname +get +hgetall +lrange +zcard +zrange",
                            KIND(EMQ_KEY_FENCE) | KIND(EMQ_KEY_COMPLETED)},

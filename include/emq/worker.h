@@ -168,7 +168,7 @@ typedef struct emq_worker_options {
     uint32_t claim_wait_ms;     /**< how long the server holds back the answer that there is no job,
                                      at most 60000; 0 means 2000 */
     uint32_t sweep_interval_ms; /**< the beat in which queues are looked at for lapsed leases and
-                                     jobs that are due; at least 10; 0 means 1000 */
+                                     jobs that are due; 10 to 3600000; 0 means 1000 */
     uint32_t health_limit_ms;   /**< a queue without a claim's round trip for that long is not
                                      healthy; 0 means 15000 */
     uint32_t backoff_min_ms;    /**< caps the first pause before connecting again; 0 means 50 */

@@ -465,6 +465,47 @@ static void held_jobs_never_exceed_the_limit(void **state) {
     crew_end(idle);
 }
 
+static int two_wait(void *data) {
+    (void)data;
+    redisReply *reply = redisCommand(server.admin, "INFO clients");
+    assert_non_null(reply);
+    int found = strstr(reply->str, "blocked_clients:2\r\n") != NULL;
+    freeReplyObject(reply);
+    return found;
+}
+
+/* Worker after worker could hand it on until its attempts are used up, without a run. */
+static void a_job_that_is_handed_on_too_often_goes_back_for_later(void **state) {
+    emq_worker_health health = EMQ_WORKER_HEALTH_INIT;
+    crew_gate gate = {0};
+    emq_id id = {{0}};
+    char row[EMQ_KEY_MAX + 1];
+    (void)state;
+    emq_worker *worker = crew_open(&client, NULL);
+    crew_add(worker, "a", crew_wait_at_gate, &gate, NULL);
+    crew_add(worker, "b", crew_wait_at_gate, &gate, NULL);
+    crew_start(worker);
+    wait_until("both claims wait", two_wait, NULL);
+    crew_enqueue(&server, "a", "x", NULL);
+    crew_await_int("it runs", &gate.arrived, 1);
+    assert_int_equal(emq_worker_get_health(&health, worker, "b"), EMQ_OK);
+    assert_int_equal(health.is_full, 1);
+    assert_int_equal(health.is_healthy, 1);
+    assert_int_equal(emq_id_mint(&id, "JOB"), EMQ_OK);
+    assert_true(emq_key_job(row, sizeof(row), "b", &id) > 0);
+    run(server.admin, "HSET", row, "state", "pending", "attempts", "8", "payload", "x", NULL);
+    run(server.admin, "ZADD", "emq:{b}:pending", "0", id.text, NULL);
+    CREW_AWAIT(worker, overshoot, 1);
+    assert_int_equal(crew_stats(worker).claimed, 1);
+    atomic_store(&gate.is_open, 1);
+    CREW_AWAIT(worker, completed, 2);
+    emq_worker_stats stats = crew_stats(worker);
+    assert_int_equal(stats.overshoot, 1);
+    assert_int_equal(stats.promoted, 1);
+    assert_int_equal(stats.delayed, 0); /* counted as overshoot */
+    crew_end(worker);
+}
+
 static char order[1000];
 static atomic_int ordered;
 
@@ -691,6 +732,7 @@ int main(void) {
         cmocka_unit_test_setup(a_lost_lease_is_told_and_not_settled, clean),
         cmocka_unit_test_setup(a_run_that_takes_too_long_is_renewed_no_more, clean),
         cmocka_unit_test_setup(held_jobs_never_exceed_the_limit, clean),
+        cmocka_unit_test_setup(a_job_that_is_handed_on_too_often_goes_back_for_later, clean),
         cmocka_unit_test_setup(queues_are_served_by_their_weight, clean),
         cmocka_unit_test_setup(prefetched_jobs_wait_and_are_renewed, clean),
         cmocka_unit_test_setup(hooks_are_told_with_timings, clean),
