@@ -214,9 +214,7 @@ static const tool_option options[] = {
     {"count", 'n', "N", "end after N readings; implies --batch"},
     {"delay", 'd', "TIME", "between two readings (default 1s)"},
     {"match", 'm', "PATTERN", "queues whose name matches, as a shell's file names"},
-    {"sort", 's', "WORD",
-     "by name, pending (default), oldest, active, scheduled, dead,"
-     " completed, failed"},
+    {"sort", 's', "WORD", "by that column (default pending)"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -232,7 +230,8 @@ const tool_verb verb_top = {
         "ACTIVE tells that a lease has lapsed and no sweep took it back; at SCHED, that a job\n"
         "is overdue and nobody promoted it: is there a worker? Queues are found with SCAN, in\n"
         "slices of about 1000 keys, for which a user needs the right to SCAN; all sizes are\n"
-        "read by one pipeline. In a batch the first reading has no rates.\n",
+        "read by one pipeline. In a batch the first reading has no rates. --sort takes name,\n"
+        "pending, oldest, active, scheduled, dead, completed or failed.\n",
     .example = "emq top --sort dead\nemq top --batch -n 2 --match 'orders*'\n",
     .options = options,
     .run = run_top,
