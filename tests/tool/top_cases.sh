@@ -32,6 +32,13 @@ case_top() {
     json_is '.[0].queues | map(.queue) == ["few", "many"] and .[0].active == 1 and .[0].completed_rate == null'
     emq 0 top -n 1 --sort scheduled --json
     json_is '.[0].queues | .[0].queue == "late" and .[0].overdue and (.[1].overdue | not)'
+    # each reading takes four sizes of four queues, and nothing looks at all keys at once
+    "$cli" -s "$socket" CONFIG RESETSTAT >/dev/null
+    emq 0 top -n 3 --delay 100ms
+    "$cli" -s "$socket" INFO commandstats >"$scratch/out"
+    output_has 'cmdstat_zcard:calls=48,'
+    output_has 'cmdstat_scan:'
+    output_lacks 'cmdstat_keys:'
     has_lapsed() { "$tool" top -n 1 --json --match few | jq -e '.queues[0].lapsed'; }
     wait_for has_lapsed
     # a second reading tells how fast it goes; what was removed is gone, what came is there
