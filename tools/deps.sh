@@ -11,7 +11,7 @@ Usage: tools/deps.sh [--help] GROUP...
 Installs what is missing, quietly, through apt. Prints nothing when nothing is missing.
 
 Groups:
-  build       compilers, CMake, hiredis, libuv, jansson, OpenSSL, git: to build both halves and the examples
+  build       compilers, CMake, hiredis, libuv, jansson, OpenSSL, ncurses, git: to build both halves and the examples
   server      what fetching and building Valkey from Debian's source package needs
   test        cmocka, jansson, libsystemd, libcurl and libmicrohttpd for the webhook example, clang with its tools, and what the
               tests call
@@ -37,6 +37,7 @@ build|module:hiredis|libhiredis-dev
 build|module:libuv|libuv1-dev
 build|module:jansson|libjansson-dev
 build|module:libcrypto|libssl-dev
+build|module:ncursesw|libncurses-dev
 server|command:dpkg-source|dpkg-dev
 server|command:make|make
 server|command:gcc|gcc
@@ -58,6 +59,7 @@ test|command:clang-tidy|clang-tidy
 test|command:openssl|openssl
 test|command:ps|procps
 test|command:jq|jq
+test|command:tmux|tmux
 test|command:setpriv|util-linux
 plot|command:gnuplot|gnuplot-nox
 profile|command:valgrind|valgrind

@@ -89,6 +89,11 @@ is_id='^JOB[0-9A-Za-z]{11}$'
 
 # ---- the cases ----
 
+# shellcheck source=tests/tool/top_cases.sh
+. "$source_dir/tests/tool/top_cases.sh"
+# shellcheck source=tests/tool/bench_cases.sh
+. "$source_dir/tests/tool/bench_cases.sh"
+
 # One table of verbs: help, manual page, completion and documentation have the same ones.
 case_help() {
     local verb verbs option

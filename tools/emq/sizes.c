@@ -32,6 +32,7 @@ static const struct {
     {"HGETALL", EMQ_KEY_FAILED, KIND_FIELD, offsetof(sizes, failed), "failed"},
     {"ZRANGE", EMQ_KEY_PENDING, KIND_MINTED, offsetof(sizes, oldest_ms), "oldest_ms"},
     {"ZRANGE", EMQ_KEY_SCHEDULE, KIND_SCORE, offsetof(sizes, next_ms), "next_ms"},
+    {"ZRANGE", EMQ_KEY_ACTIVE, KIND_SCORE, offsetof(sizes, lease_end_ms), "lease_end_ms"},
     {"HGETALL", EMQ_KEY_META, KIND_PAUSED, offsetof(sizes, is_paused), "paused"},
 };
 
@@ -107,7 +108,10 @@ static void take_queue(sizes *out, emq_pipeline *pipeline, size_t first) {
         take_part(&whole, pipeline, first + i, i);
     }
     if (whole.result != EMQ_OK) {
-        whole = (sizes){.result = whole.result, .oldest_ms = SIZES_NONE, .next_ms = SIZES_NONE};
+        whole = (sizes){.result = whole.result,
+                        .oldest_ms = SIZES_NONE,
+                        .next_ms = SIZES_NONE,
+                        .lease_end_ms = SIZES_NONE};
     }
     *out = whole;
 }

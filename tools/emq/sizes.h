@@ -6,7 +6,7 @@
 #include <emq/emq.h>
 #include <jansson.h>
 
-#define SIZES_NONE (-1) /* of oldest_ms and next_ms: there is none */
+#define SIZES_NONE (-1) /* of oldest_ms, next_ms and lease_end_ms: there is none */
 
 /* What the commands that an operator may run tell of a queue. A job on its way between two of them
  * may be counted twice or not at all. */
@@ -16,10 +16,11 @@ typedef struct sizes {
     int64_t active;
     int64_t scheduled;
     int64_t dead;
-    int64_t completed; /* so far */
-    int64_t failed;    /* died so far */
-    int64_t oldest_ms; /* when the id of the oldest pending job was minted, unix time */
-    int64_t next_ms;   /* when the next scheduled job is due */
+    int64_t completed;    /* so far */
+    int64_t failed;       /* died so far */
+    int64_t oldest_ms;    /* when the id of the oldest pending job was minted, unix time */
+    int64_t next_ms;      /* when the next scheduled job is due */
+    int64_t lease_end_ms; /* when the lease that ends first ends */
     int is_paused;
 } sizes;
 
