@@ -132,7 +132,7 @@ static void finish_late(emq_async *client, emq_request *request, int was_sent) {
         return;
     }
     client->timeouts++;
-    if (was_sent) {
+    if (was_sent || request->is_repeated) {
         emq_async_finish(client, request, EMQ_ETIMEOUT, NULL);
     } else {
         emq_text_fail(&request->error, EMQ_ECONNTIMEOUT, "not sent by its deadline");
@@ -180,17 +180,22 @@ static void on_watch(uv_timer_t *timer) {
     emq_session_settle(&client->session);
 }
 
+static void fail_first(emq_async *client, emq_request_list *list, int result,
+                       const emq_text *text) {
+    emq_request *request = list->first;
+    emq_request_list_remove(list, request);
+    request->place = EMQ_PLACE_NOWHERE;
+    if (request->is_done) {
+        emq_async_release(client, request);
+    } else {
+        emq_async_finish(client, request, result, text);
+    }
+}
+
 /* Ends all of a list. */
 static void fail_list(emq_async *client, emq_request_list *list, int result, const emq_text *text) {
-    emq_request *request = NULL;
-    while ((request = list->first) != NULL) {
-        emq_request_list_remove(list, request);
-        request->place = EMQ_PLACE_NOWHERE;
-        if (request->is_done) {
-            emq_async_release(client, request);
-        } else {
-            emq_async_finish(client, request, result, text);
-        }
+    while (list->first != NULL) {
+        fail_first(client, list, result, text);
     }
 }
 
@@ -199,9 +204,16 @@ static int lose(emq_session *session, int result, uint64_t sent) {
     return result;
 }
 
+/* What was sent once, and waited to be sent once more, may have been done. */
 static void refuse(emq_session *session, int reason) {
     emq_async *client = session->owner;
-    fail_list(client, &client->queue, reason, &session->error);
+    while (client->queue.first != NULL) {
+        if (client->queue.first->is_repeated) {
+            fail_first(client, &client->queue, EMQ_ECONNLOST, NULL);
+        } else {
+            fail_first(client, &client->queue, reason, &session->error);
+        }
+    }
 }
 
 /* Submitting. */

@@ -376,8 +376,11 @@ int emq_pipeline_command(emq_pipeline *p, int argc, const char *const *argv,
 
 /* The result of an entry without an answer. */
 static int result_without_answer(const emq_pipeline *p, size_t i, size_t sent) {
+    if (p->failure == EMQ_ECLOSED || p->failure == EMQ_EFORKED) {
+        return p->failure;
+    }
     if (p->ends[i] > sent) {
-        return p->failure == EMQ_ECLOSED ? EMQ_ECLOSED : EMQ_ECONNECT;
+        return EMQ_ECONNECT;
     }
     return p->failure == EMQ_ECONNECT ? EMQ_ECONNLOST : p->failure;
 }

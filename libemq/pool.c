@@ -396,9 +396,11 @@ static emq_client *take_idle(emq_pool *pool) {
     return NULL;
 }
 
-/* Closes the pool and gives up references. */
+/* Closes the pool and gives up references. The call has one of its own, since the lock is given up
+ * in between: who is told that the pool is closed may free it then. */
 static void close_and_drop(emq_pool *pool, uint32_t references) {
     lock(pool);
+    pool->references++;
     pool->is_closed = 1;
     send_waiters_away(pool);
     for (emq_client *idle = take_idle(pool); idle != NULL; idle = take_idle(pool)) {
@@ -406,7 +408,7 @@ static void close_and_drop(emq_pool *pool, uint32_t references) {
         emq_client_close(idle);
         lock(pool);
     }
-    unlock_and_drop(pool, references);
+    unlock_and_drop(pool, references + 1);
 }
 
 /* In a child the threads are gone that used the rest: what they were doing can't be known. */

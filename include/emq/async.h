@@ -150,7 +150,8 @@ EMQ_API int emq_async_close(emq_async *client, emq_async_close_fn callback, void
 
 /**
  * Drops the connection, if there is one, and connects at once, whatever the state: the way out of
- * EMQ_ASYNC_REFUSED. What was sent and not answered ends in EMQ_ECONNLOST.
+ * EMQ_ASYNC_REFUSED. What was sent and not answered ends in EMQ_ECONNLOST, or is sent once more, as
+ * after any loss.
  *
  * @param client the client.
  * @return 0; EMQ_EINVAL; EMQ_ECLOSED (it is being closed); EMQ_EFORKED. Loop's thread. Since 0.1.0.

@@ -133,8 +133,8 @@ EMQ_API int emq_pipeline_command(emq_pipeline *p, int argc, const char *const *a
  *
  * @param p a pipeline.
  * @return 0: every entry was answered, look at their results. Else what kept some from being
- *         answered, which is also their result: EMQ_ECLOSED; EMQ_ECONNECT (nothing of them was
- *         done); EMQ_ETIMEOUT, EMQ_ECONNLOST and EMQ_EPROTOCOL (some may have been done);
+ *         answered, which is also their result: EMQ_ECLOSED; EMQ_EFORKED; EMQ_ECONNECT (nothing of
+ *         them was done); EMQ_ETIMEOUT, EMQ_ECONNLOST and EMQ_EPROTOCOL (some may have been done);
  * EMQ_ENOMEM; EMQ_ESYSTEM. Also EMQ_EINVAL (run already). Since 0.1.0.
  */
 EMQ_API int emq_pipeline_run(emq_pipeline *p);

@@ -61,7 +61,7 @@ EMQ_API void emq_pool_options_init(emq_pool_options *options);
  * @param out     receives the pool, yours to free with emq_pool_free; NULL unless 0 is returned.
  * @param client  how its clients reach the server, copied; NULL means all defaults.
  * @param options how the pool works; NULL means all defaults.
- * @return 0; EMQ_EINVAL (an option out of range); EMQ_ENOMEM. Since 0.1.0.
+ * @return 0; EMQ_EINVAL (an option out of range); EMQ_ENOTLS; EMQ_ENOMEM. Since 0.1.0.
  */
 EMQ_API int emq_pool_open(emq_pool **out, const emq_client_options *client,
                           const emq_pool_options *options);

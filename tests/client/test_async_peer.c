@@ -275,6 +275,46 @@ static void a_complete_is_sent_once_more(void **state) {
     peer_stop(p);
 }
 
+/* It may have been done the first time, whatever keeps it from being sent once more. */
+static void a_complete_that_waits_to_be_sent_once_more_is_unknown(void **state) {
+    static const peer_script refusing = {
+        .steps = {PEER_SENDS(PEER_OK), PEER_SENDS(PEER_VERSION), PEER_SENDS("$-1\r\n")}};
+    static const emq_async_options long_pause = LONG_PAUSE;
+    (void)state;
+    for (int is_refused = 0; is_refused <= 1; is_refused++) {
+        char path[64];
+        test_loop t;
+        outcome outs[2] = {{0}};
+        const peer_script losing = {.steps = {PEER_HANDSHAKE, {PEER_CLOSE, NULL, 0}},
+                                    .unix_path = path};
+        peer_script second = refusing;
+        second.unix_path = path;
+        (void)snprintf(path, sizeof(path), "/tmp/emq-once-more-%d.sock", (int)getpid());
+        peer *p = peer_start(&losing);
+        emq_client_options options = options_for_peer(p);
+        options.unix_path = path;
+        loop_open(&t, &options, &long_pause);
+        loop_until_state(&t, EMQ_ASYNC_OPEN);
+        emq_request *complete = complete_request(&some_lease);
+        loop_submit(&t, is_refused ? complete : with_timeout(complete, SHORT_MS), &outs[0]);
+        loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ECONNLOST);
+        peer_stop(p);
+        (void)unlink(path);
+        if (is_refused) {
+            loop_submit(&t, ping_request(), &outs[1]);
+            p = peer_start(&second);
+            assert_int_equal(emq_async_reconnect(t.client), EMQ_OK);
+            loop_until_ended(&t, outs, 2);
+            EXPECT_OUTCOME(&outs[1], EMQ_EFENCE_ABSENT);
+            peer_stop(p);
+            (void)unlink(path);
+        }
+        loop_until_ended(&t, outs, 1);
+        EXPECT_OUTCOME(&outs[0], is_refused ? EMQ_ECONNLOST : EMQ_ETIMEOUT);
+        loop_finish(&t);
+    }
+}
+
 static void a_complete_is_not_repeated_when_that_is_off(void **state) {
     test_loop t;
     outcome out = {0};
@@ -921,6 +961,7 @@ int main(void) {
         TEST(an_unknown_name_is_tried_again),
         TEST(a_loss_is_an_unknown_outcome),
         TEST(a_complete_is_sent_once_more),
+        TEST(a_complete_that_waits_to_be_sent_once_more_is_unknown),
         TEST(a_complete_is_not_repeated_when_that_is_off),
         TEST(an_answer_before_the_end_counts),
         TEST(what_was_not_sent_whole_is_sent_again),

@@ -524,6 +524,38 @@ static void closing_closes_what_is_idle(void **state) {
     emq_pool_free(pool);
 }
 
+static void *free_when_closed(void *data) {
+    emq_client *client = NULL;
+    int result = EMQ_OK;
+    while ((result = emq_pool_acquire(&client, pool, LONG_MS)) == EMQ_OK) {
+        (void)emq_pool_release(pool, client);
+    }
+    *(int *)data = result;
+    emq_pool_free(pool);
+    return NULL;
+}
+
+/* A close that still closes idle clients holds the pool, whoever hears of it and frees that. */
+static void a_close_outlives_the_free_of_another_thread(void **state) {
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        emq_client *clients[8];
+        int result = EMQ_OK;
+        open_server_pool(8);
+        for (int c = 0; c < 8; c++) {
+            clients[c] = acquire();
+        }
+        for (int c = 0; c < 8; c++) {
+            release(clients[c]);
+        }
+        assert_int_equal(pthread_create(&thread, NULL, free_when_closed, &result), 0);
+        emq_pool_close(pool);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(result, EMQ_ECLOSED);
+    }
+}
+
 static void what_is_not_out_is_not_taken_back(void **state) {
     emq_client_options options = options_for_server(&server);
     (void)state;
@@ -766,6 +798,7 @@ int main(void) {
         cmocka_unit_test(who_gives_up_leaves_the_line_whole),
         cmocka_unit_test(closing_sends_the_waiting_away),
         cmocka_unit_test(closing_closes_what_is_idle),
+        cmocka_unit_test(a_close_outlives_the_free_of_another_thread),
         cmocka_unit_test(what_is_not_out_is_not_taken_back),
         cmocka_unit_test(a_refusal_frees_its_place),
         cmocka_unit_test(refusals_reach_everybody_in_line),

@@ -47,6 +47,13 @@ static void use_in_child(void *data) {
     CHECK_IN_CHILD(emq_claim(&job, h->client, "q", 1000) == EMQ_EFORKED && job == NULL);
     CHECK_IN_CHILD(emq_complete(h->client, emq_job_get_lease(h->job)) == EMQ_EFORKED);
     CHECK_IN_CHILD(emq_client_command(&reply, h->client, 1, words, NULL) == EMQ_EFORKED);
+    emq_pipeline *p = NULL;
+    CHECK_IN_CHILD(emq_pipeline_new(&p, h->client) == EMQ_OK);
+    CHECK_IN_CHILD(emq_pipeline_claim(p, "q", 1000) == EMQ_OK);
+    CHECK_IN_CHILD(emq_pipeline_run(p) == EMQ_EFORKED);
+    CHECK_IN_CHILD(emq_pipeline_get_result(p, 0) == EMQ_EFORKED);
+    CHECK_IN_CHILD(strcmp(emq_pipeline_get_error(p, 0), emq_strerror(EMQ_EFORKED)) == 0);
+    emq_pipeline_free(p);
     CHECK_IN_CHILD(emq_client_reconnect(h->client) == EMQ_EFORKED);
     CHECK_IN_CHILD(emq_err_class(EMQ_EFORKED) == EMQ_CLASS_USAGE);
     int fd = h->client->connection.context->fd;
