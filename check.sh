@@ -35,7 +35,7 @@ build=${EMQ_BUILD_DIR:-$root/build}
 all=(gcc clang asan tsan hiredis1)
 chosen=()
 quick=
-ctest_options=(--output-on-failure --no-tests=error)
+ctest_options=(--output-on-failure --no-tests=error --parallel "$(nproc)")
 
 while (($# > 0)); do
     case $1 in
