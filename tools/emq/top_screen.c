@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <term.h>
 #include <unistd.h>
 
 #define LIMIT_MS 2000 /* of a call, where the URL leaves it open: so long may a key wait */
@@ -280,6 +281,16 @@ static void watch_quit(void) {
     }
 }
 
+/* Asked before newterm, which leaves memory behind when it does not know it. */
+static int is_known(void) {
+    int reason = 0;
+    if (setupterm(NULL, STDOUT_FILENO, &reason) != OK) {
+        return 0;
+    }
+    (void)del_curterm(cur_term);
+    return 1;
+}
+
 static void begin_terminal(void) {
     (void)cbreak();
     (void)noecho();
@@ -308,7 +319,7 @@ static void run(screen *s) {
 static int run_on_terminal(screen *s) {
     (void)setlocale(LC_CTYPE, "");
     watch_quit();
-    SCREEN *terminal = newterm(NULL, stdout, stdin);
+    SCREEN *terminal = is_known() ? newterm(NULL, stdout, stdin) : NULL;
     if (terminal == NULL) {
         const char *name = getenv("TERM");
         return tool_usage(s->all.t, "cannot draw on a terminal of the type '%s': --batch can",
