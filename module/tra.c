@@ -42,7 +42,7 @@ static int find_change(emq_call *call, emq_ref ref, const uint32_t *offsets, siz
 
 /* proto-max-bulk-len, which the key API does not know. It can't be below this, so that most calls
  * need not ask. */
-#define BULK_LENGTH_LEAST (1024 * 1024)
+#define BULK_LENGTH_LEAST ((size_t)1024 * 1024)
 static int64_t get_bulk_length(emq_call *call) {
     int64_t most = INT64_MAX;
     size_t length = 0;
