@@ -76,7 +76,8 @@ static int trust_system(SSL_CTX *context, emq_text *error) {
         return EMQ_OK;
     }
     const char *path = getenv(X509_get_default_cert_file_env());
-    int fd = open(path != NULL ? path : X509_get_default_cert_file(), O_RDONLY | O_CLOEXEC);
+    int fd =
+        open(path != NULL ? path : X509_get_default_cert_file(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && emq_is_shortage(errno)) {
         return fail_shortage(error, errno);
     }
