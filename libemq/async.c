@@ -323,22 +323,25 @@ static emq_request_list empty_box(emq_async *client, int shut) {
     return box;
 }
 
-static void on_mail(uv_async_t *mail) {
-    emq_async *client = mail->data;
-    if (emq_session_is_anothers(&client->session)) {
-        return;
-    }
+static void take_mail(emq_async *client) {
     emq_request_list box = empty_box(client, 0);
     emq_request *request = NULL;
     while ((request = box.first) != NULL) {
         emq_request_list_remove(&box, request);
         queue_request(client, request);
     }
-    emq_session_settle(&client->session);
+}
+
+static void on_mail(uv_async_t *mail) {
+    emq_async *client = mail->data;
+    if (!emq_session_is_anothers(&client->session)) {
+        take_mail(client);
+        emq_session_settle(&client->session);
+    }
 }
 
 int emq_request_cancel(emq_request *request) {
-    if (request == NULL || request->place == EMQ_PLACE_OWN || request->place == EMQ_PLACE_MAIL) {
+    if (request == NULL || request->place == EMQ_PLACE_OWN) {
         return EMQ_EINVAL;
     }
     if (request->is_done) {
@@ -347,6 +350,13 @@ int emq_request_cancel(emq_request *request) {
     emq_async *client = request->client;
     if (emq_session_is_anothers(&client->session)) {
         return EMQ_EFORKED;
+    }
+    if (request->place == EMQ_PLACE_MAIL) {
+        take_mail(client);
+        if (request->is_done) { /* the client is refused */
+            emq_session_kick(&client->session);
+            return EMQ_OK;
+        }
     }
     if (request->place == EMQ_PLACE_QUEUE) {
         emq_request_list_remove(&client->queue, request);

@@ -128,11 +128,12 @@ static const char *describe(int failure) {
     }
 }
 
+int emq_is_shortage(int failure) {
+    return failure == EMFILE || failure == ENFILE || failure == ENOBUFS || failure == ENOMEM;
+}
+
 int emq_dial_fail(emq_text *error, int failure, const char *where) {
-    int result = EMQ_ECONNECT;
-    if (failure == EMFILE || failure == ENFILE || failure == ENOBUFS || failure == ENOMEM) {
-        result = EMQ_ESYSTEM;
-    }
+    int result = emq_is_shortage(failure) ? EMQ_ESYSTEM : EMQ_ECONNECT;
     return emq_text_fail(error, result, "%s: %s (errno %d)", where, describe(failure), failure);
 }
 

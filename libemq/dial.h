@@ -39,4 +39,8 @@ void emq_unix_address(struct sockaddr_un *address, const char *path);
 /* Connects to the first address that answers: a non-blocking, close-on-exec stream socket. */
 int emq_dial(int *fd, const emq_endpoint *endpoint, emq_deadline deadline, emq_text *error);
 
+/* Whether a system call failed with this errno because the process or the system is short of
+ * something: a failure of our own (EMQ_ESYSTEM) that says nothing of what was asked for. */
+int emq_is_shortage(int failure);
+
 #endif

@@ -6,14 +6,17 @@
 #include <arpa/inet.h>
 #include <emq/error.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <hiredis/hiredis_ssl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "dial.h"
 #include "sigpipe.h"
 
 int emq_tls_is_built_in(void) {
@@ -42,9 +45,46 @@ static const char *get_reason(void) {
     return reason != NULL ? reason : "no reason given";
 }
 
+/* The errno of what this process or the system was short of when a file was to be read, or 0. The
+ * cause is noted first, and what follows from it behind it. */
+static int find_shortage(void) {
+    unsigned long first = ERR_peek_error();
+    return ERR_GET_LIB(first) == ERR_LIB_SYS && emq_is_shortage(ERR_GET_REASON(first))
+               ? ERR_GET_REASON(first)
+               : 0;
+}
+
+static int fail_shortage(emq_text *error, int failure) {
+    return emq_text_fail(error, EMQ_ESYSTEM, "the files of TLS cannot be read (errno %d)", failure);
+}
+
 static int fail_file(emq_text *error, const char *option, const char *path) {
+    int shortage = find_shortage();
+    if (shortage != 0) {
+        return fail_shortage(error, shortage);
+    }
     return emq_text_fail(error, EMQ_EINVAL, "%s %.*s cannot be used: %s", option,
                          EMQ_TEXT_QUOTE_MAX, path, get_reason());
+}
+
+/* OpenSSL takes the system's authorities as far as it can read them, and does not tell. */
+static int trust_system(SSL_CTX *context, emq_text *error) {
+    if (SSL_CTX_set_default_verify_paths(context) != 1) {
+        return emq_text_fail_plain(error, EMQ_ENOMEM);
+    }
+    if (sk_X509_OBJECT_num(X509_STORE_get0_objects(SSL_CTX_get_cert_store(context))) > 0) {
+        return EMQ_OK;
+    }
+    const char *path = getenv(X509_get_default_cert_file_env());
+    int fd =
+        open(path != NULL ? path : X509_get_default_cert_file(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && emq_is_shortage(errno)) {
+        return fail_shortage(error, errno);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return EMQ_OK;
 }
 
 static int trust(SSL_CTX *context, const emq_client_options *o, emq_text *error) {
@@ -53,9 +93,7 @@ static int trust(SSL_CTX *context, const emq_client_options *o, emq_text *error)
                              EMQ_TEXT_QUOTE_MAX, o->tls_ca_dir, errno);
     }
     if (o->tls_ca_file == NULL && o->tls_ca_dir == NULL) {
-        return SSL_CTX_set_default_verify_paths(context) == 1
-                   ? EMQ_OK
-                   : emq_text_fail_plain(error, EMQ_ENOMEM);
+        return trust_system(context, error);
     }
     if (SSL_CTX_load_verify_locations(context, o->tls_ca_file, o->tls_ca_dir) != 1) {
         return o->tls_ca_file != NULL ? fail_file(error, "tls_ca_file", o->tls_ca_file)
@@ -161,6 +199,10 @@ static int is_end_of_file(unsigned long failure) {
 /* What a handshake stands for that ended with this SSL_ERROR value. */
 static int fail_handshake(SSL *ssl, int status, emq_text *error) {
     long verdict = SSL_get_verify_result(ssl);
+    int shortage = find_shortage(); /* a folder's authorities are read when they are needed */
+    if (shortage != 0) {
+        return fail_shortage(error, shortage);
+    }
     if (verdict != X509_V_OK && SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE) {
         return emq_text_fail(error, EMQ_ETLS, "the server's certificate is refused: %s",
                              X509_verify_cert_error_string(verdict));

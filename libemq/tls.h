@@ -18,7 +18,8 @@ int emq_tls_is_built_in(void);
 /* Makes what a connection needs, whatever its host is: whom it trusts, and who we are. It reads
  * files, of which the system's authorities take tens of milliseconds. Thread-safe.
  *
- * 0; EMQ_EINVAL (a file can't be used); EMQ_ETLS; EMQ_ENOMEM; EMQ_ENOTLS. */
+ * 0; EMQ_EINVAL (a file can't be used); EMQ_ESYSTEM (it can't be read now); EMQ_ETLS; EMQ_ENOMEM;
+ * EMQ_ENOTLS. */
 int emq_tls_make(struct ssl_st **ssl, const emq_client_options *options, emq_text *error);
 
 /* Frees one that was not used. NULL does nothing. */
@@ -29,14 +30,14 @@ void emq_tls_free(struct ssl_st *ssl);
  * on. On a failure the object is gone.
  *
  * 0; EMQ_EINVAL (not a name that a certificate can have); EMQ_ETLS (not trusted, another name, no
- * TLS on the other side); EMQ_ECONNECT; EMQ_ENOMEM; EMQ_ENOTLS. */
+ * TLS on the other side); EMQ_ECONNECT; EMQ_ESYSTEM; EMQ_ENOMEM; EMQ_ENOTLS. */
 int emq_tls_begin(struct ssl_st *ssl, redisContext *context, const emq_client_options *options,
                   emq_text *error);
 
 /* Takes the handshake as far as it goes at once, and checks the peer's certificate and its name.
  * On success *wanted is the event of poll that it waits for, or 0: it is done.
  *
- * 0; EMQ_ETLS; EMQ_ECONNECT. */
+ * 0; EMQ_ETLS; EMQ_ECONNECT; EMQ_ESYSTEM (a folder's authorities can't be read now). */
 int emq_tls_step(struct ssl_st *ssl, int *wanted, emq_text *error);
 
 /* The event of poll that the last read or write on it waits for, which may be the other one's; 0

@@ -303,6 +303,9 @@ static int read_pair(emq_client_options *o, unsigned *seen, char *pair, emq_text
         return result;
     }
     int i = find_key(pair);
+    if (i < 0 && (*seen & 1U << find_key("sentinel_password")) != 0) {
+        return refuse(error, "has an unknown key behind sentinel_password: write & in it as %26");
+    }
     if (i < 0) {
         return emq_text_fail(error, EMQ_EINVAL, "the URL has an unknown key: %.*s", KEY_MAX, pair);
     }
@@ -352,10 +355,9 @@ int emq_url_parse_text(emq_url **out, const char *text, emq_text *error) {
         return emq_text_fail(error, EMQ_EINVAL, "the URL is missing");
     }
     emq_url *url = emq_calloc(1, sizeof(*url));
-    char *copy = emq_strdup(text);
-    if (url == NULL || copy == NULL) {
+    char *copy = url == NULL ? NULL : emq_strdup(text);
+    if (copy == NULL) {
         emq_free(url);
-        emq_free(copy); /* there is nothing in it, or it was never made */
         return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
     emq_client_options_init(&url->options);

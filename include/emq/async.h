@@ -357,7 +357,8 @@ EMQ_API void emq_request_set_timeout(emq_request *request, uint32_t timeout_ms);
  * sent is not sent any more. One that was sent may be done all the same; its answer is dropped.
  *
  * @param request a submitted request whose callback has not returned; for one that has its result
- *                already nothing happens.
+ *                already nothing happens. One of emq_async_submit_threadsafe can be canceled when
+ *                the loop's thread has learned that its submit has returned.
  * @return 0; EMQ_EINVAL (not submitted); EMQ_EFORKED. Loop's thread. Since 0.1.0.
  */
 EMQ_API int emq_request_cancel(emq_request *request);

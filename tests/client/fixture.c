@@ -109,3 +109,18 @@ void run_child(void (*body)(void *), void *data) {
                  (unsigned)status, WTERMSIG(status), WEXITSTATUS(status));
     }
 }
+
+struct rlimit fixture_limit_descriptors(int room) {
+    struct rlimit before;
+    int next = dup(STDIN_FILENO); /* the lowest that is free */
+    assert_true(next >= 0);
+    assert_int_equal(close(next), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit less = {(rlim_t)(next + room), before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &less), 0);
+    return before;
+}
+
+void fixture_restore_descriptors(struct rlimit before) {
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}

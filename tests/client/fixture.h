@@ -5,6 +5,7 @@
 
 #include <emq/emq.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 
 #include "peer.h"
 #include "server.h"
@@ -51,5 +52,9 @@ uint16_t closed_port(int *reserved_socket);
 
 /* A port that accepts nothing: a connect to it waits. Ends when both sockets are closed. */
 uint16_t deaf_port(int sockets[2]);
+
+/* Leaves this process room for so many descriptors more, until it is given back. */
+struct rlimit fixture_limit_descriptors(int room);
+void fixture_restore_descriptors(struct rlimit before);
 
 #endif

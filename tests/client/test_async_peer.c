@@ -666,6 +666,30 @@ static void a_canceled_request_is_not_sent(void **state) {
     peer_stop(p);
 }
 
+/* Also before the loop has come round to it. */
+static void a_request_from_another_thread_is_canceled(void **state) {
+    test_loop t;
+    outcome outs[2] = {{0}};
+    (void)state;
+    peer *p = start_peer((peer_step)PEER_SENDS("+PONG\r\n"), hold);
+    open_on_peer(&t, p, NULL);
+    emq_request *request = claim_request("q");
+    assert_int_equal(emq_async_submit_threadsafe(t.client, request, note_outcome, &outs[0]),
+                     EMQ_OK);
+    assert_int_equal(emq_async_submit_threadsafe(t.client, ping_request(), note_outcome, &outs[1]),
+                     EMQ_OK);
+    assert_int_equal(emq_request_cancel(request), EMQ_OK);
+    assert_int_equal(emq_request_cancel(request), EMQ_OK);
+    assert_int_equal(outs[0].calls, 0);
+    loop_until_ended(&t, outs, 2);
+    EXPECT_OUTCOME(&outs[0], EMQ_ECANCELED);
+    EXPECT_OUTCOME(&outs[1], EMQ_OK);
+    assert_int_equal(peer_commands(p), PEER_HANDSHAKE_COMMANDS + 1);
+    outcome_clear(&outs[1]);
+    loop_finish(&t);
+    peer_stop(p);
+}
+
 /* Its answer is dropped, and not given to the next one. */
 static void a_canceled_request_keeps_its_place(void **state) {
     test_loop t;
@@ -978,6 +1002,7 @@ int main(void) {
         TEST(too_many_requests_are_turned_down),
         TEST(too_many_bytes_are_turned_down),
         TEST(a_canceled_request_is_not_sent),
+        TEST(a_request_from_another_thread_is_canceled),
         TEST(a_canceled_request_keeps_its_place),
         TEST(a_canceled_request_keeps_its_deadline),
         TEST(closed_before_the_loop_runs),

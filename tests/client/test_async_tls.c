@@ -244,6 +244,27 @@ static void a_file_that_cannot_be_used_is_named(void **state) {
     expect_no_loop(&options, EMQ_ASYNC_REFUSED, EMQ_EINVAL, "tls_ca_file");
 }
 
+/* What this process is short of says nothing of the server: the next attempt may find it. */
+static void too_many_open_files_are_no_refusal(void **state) {
+    (void)state;
+    for (int is_folder = 0; is_folder <= 1; is_folder++) {
+        test_loop t;
+        outcome out = {0};
+        emq_client_options options = tls_fixture_options("127.0.0.1");
+        options.tls_ca_file = is_folder ? NULL : tls_file("ca.crt");
+        options.tls_ca_dir = is_folder ? tls_file("hashed") : NULL;
+        loop_open(&t, &options, &loop_short_pause);
+        loop_submit(&t, ping_request(), &out);
+        struct rlimit before = fixture_limit_descriptors(is_folder); /* for the socket */
+        loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ESYSTEM);
+        fixture_restore_descriptors(before);
+        loop_until_ended(&t, &out, 1);
+        EXPECT_OUTCOME(&out, EMQ_OK);
+        outcome_clear(&out);
+        loop_finish(&t);
+    }
+}
+
 /* A file that is not to be read in time, as on a network disk that has gone: a pipe without a
  * writer.
  */
@@ -601,6 +622,7 @@ int main(void) {
         TEST(a_certificate_is_shown_where_one_is_required),
         TEST(an_older_tls_works_as_well),
         TEST(a_file_that_cannot_be_used_is_named),
+        TEST(too_many_open_files_are_no_refusal),
         TEST(slow_files_do_not_hold_up_the_loop),
         TEST(closed_while_files_are_read),
         TEST(a_child_has_no_part_in_a_connection),

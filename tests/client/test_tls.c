@@ -97,6 +97,37 @@ static void authorities_come_from_a_folder_or_from_the_system(void **state) {
     EXPECT_OPEN(&options, EMQ_ETLS, "certificate in certificate chain");
 }
 
+/* There is room for the socket, and for no file. */
+static void too_many_open_files_are_nobodys_refusal(void **state) {
+    (void)state;
+    const char *file = tls_file("ca.crt");
+    const char *folder = tls_file("hashed");
+    const struct {
+        const char *file, *folder, *system, *cert;
+    } cases[] = {{.file = file},
+                 {.folder = folder},
+                 {.system = file},
+                 {.folder = folder, .cert = tls_file("client.crt")}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        emq_client *client = NULL;
+        emq_client_options options = tls_fixture_options("127.0.0.1");
+        options.tls_ca_file = cases[i].file;
+        options.tls_ca_dir = cases[i].folder;
+        options.tls_cert_file = cases[i].cert;
+        options.tls_key_file = cases[i].cert != NULL ? tls_file("client.key") : NULL;
+        if (cases[i].system != NULL) {
+            assert_int_equal(setenv("SSL_CERT_FILE", cases[i].system, 1), 0);
+        }
+        struct rlimit before = fixture_limit_descriptors(1);
+        int result = emq_client_open(&client, &options);
+        fixture_restore_descriptors(before);
+        EXPECT_RESULT(client, result, EMQ_ESYSTEM);
+        EXPECT_RESULT(client, emq_client_reconnect(client), EMQ_OK);
+        emq_client_close(client);
+        assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
+    }
+}
+
 static void another_name_is_not_accepted(void **state) {
     (void)state;
     tls_show_certificate("elsewhere.crt");
@@ -342,6 +373,7 @@ int main(void) {
         cmocka_unit_test(jobs_of_any_size_come_back_whole),
         cmocka_unit_test(another_authority_is_not_trusted),
         cmocka_unit_test(authorities_come_from_a_folder_or_from_the_system),
+        cmocka_unit_test(too_many_open_files_are_nobodys_refusal),
         cmocka_unit_test(another_name_is_not_accepted),
         cmocka_unit_test(an_expired_certificate_is_not_accepted),
         cmocka_unit_test(insecure_takes_any_certificate),

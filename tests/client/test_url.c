@@ -213,6 +213,8 @@ static const struct bad {
     {"redis://h?password=SECRET", "unknown key: password"},
     {"redis://h?db=1&", "unknown key"},
     {"redis://h?=1", "unknown key"},
+    {"redis+sentinel://h/n?sentinel_password=a&SECRET", "unknown key"},
+    {"redis+sentinel://h/n?sentinel_password=a&SECRET=b", "unknown key"},
     {"redis://h?tls_insecure=1", "TLS is set without tls"},
     {"rediss://h?tls_insecure=2", "for tls_insecure"},
     {"rediss://h?tls_insecure=5", "for tls_insecure"},
