@@ -172,6 +172,7 @@ static void a_server_that_hangs_is_found_and_forgiven(void **state) {
     options.hook = note_troubles;
     atomic_store(&sick, 0);
     atomic_store(&well, 0);
+    atomic_store(&troubles, 0);
     atomic_store(&reconnects, 0);
     emq_worker *worker = crew_open(&impatient, &options);
     crew_add(worker, "q", crew_return, &verdict, NULL);
@@ -180,6 +181,7 @@ static void a_server_that_hangs_is_found_and_forgiven(void **state) {
     CREW_AWAIT(worker, completed, 1);
     assert_int_equal(kill((pid_t)server.pid, SIGSTOP), 0);
     crew_await_int("it is found", &sick, 1);
+    crew_await_int("a connection was given up, and can't be opened anew", &troubles, 1);
     assert_int_equal(emq_worker_get_health(&health, worker, NULL), EMQ_OK);
     assert_int_equal(health.is_healthy, 0);
     assert_int_equal(emq_worker_get_health(&health, worker, "other"), EMQ_EINVAL);
