@@ -48,7 +48,9 @@ static int run_verb(int argc, char **argv) {
     memset(&t, 0, sizeof(t));
     t.verb = tool_verbs_find(argv[0]);
     if (t.verb == NULL) {
-        (void)fprintf(stderr, "emq: there is no verb %s; see: emq help\n", argv[0]);
+        (void)fputs("emq: there is no verb ", stderr);
+        tool_print_bytes(stderr, argv[0], strlen(argv[0]), 0);
+        (void)fputs("; see: emq help\n", stderr);
         return TOOL_USAGE;
     }
     int status = flush_output(&t, run(&t, argc, argv));
