@@ -164,6 +164,7 @@ struct emq_worker {
     atomic_int is_over; /* ends connects that are under way */
     /* guarded by the mutex */
     emq_worker_phase phase;
+    int is_starting;    /* somebody connects, to start it */
     int64_t stop_at;    /* the handlers' deadline, once it stops */
     int64_t cut_at;     /* then claims that were cancelled are cut off */
     int64_t give_up_at; /* then nothing waits for the server any more */
