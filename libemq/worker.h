@@ -75,6 +75,7 @@ struct emq_task {
     int is_exhausted; /* more attempts than allowed */
     int is_overshoot; /* handed over beyond the limit */
     int tries;        /* how often it was sent with an unknown outcome */
+    int is_refused;   /* its verdict waits for an operator: no longer than its lease */
     char *error;
     size_t error_size;
     int64_t delay_ms; /* -1: not set */
