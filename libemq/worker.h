@@ -169,6 +169,7 @@ struct emq_worker {
     int64_t stop_at;    /* the handlers' deadline, once it stops */
     int64_t cut_at;     /* then claims that were cancelled are cut off */
     int64_t give_up_at; /* then nothing waits for the server any more */
+    int has_given_up;   /* that is over: nothing is sent a second time */
     int64_t full_at;    /* when the last slot was in use last */
     emq_task *tasks;
     emq_task_line waiting; /* for a handler */

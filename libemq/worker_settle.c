@@ -267,8 +267,8 @@ static void take_result(batch *b, size_t place, int64_t now) {
     emq_worker *worker = b->worker;
     emq_task *task = b->tasks[place];
     meaning means = read_result(task, b->results[place]);
-    int goes_on = means == MEANS_AGAIN || means == MEANS_UNSURE;
     emq_worker_lock(worker);
+    int goes_on = (means == MEANS_AGAIN || means == MEANS_UNSURE) && !worker->has_given_up;
     if (!goes_on) {
         count_end(worker, task, means, b->results[place]);
     }

@@ -78,6 +78,7 @@ static void cut_claims(emq_worker *worker) {
 
 /* Nothing waits for the server any more: what it was not told lapses. */
 static void give_up(emq_worker *worker) {
+    worker->has_given_up = 1;
     for (emq_task *task = emq_task_line_take(&worker->decided); task != NULL;
          task = emq_task_line_take(&worker->decided)) {
         worker->stats.unsettled++;
