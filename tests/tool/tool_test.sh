@@ -1070,5 +1070,25 @@ case_full_disk() {
     error_has 'admitted; 0 unknown'
 }
 
+# What is printed must never go to the server, whatever is closed: a payload would be a command.
+case_closed() {
+    local result=0
+    a_server
+    emq 0 enqueue q $'x\nSET broken 1\n' 'SET broken 1' -q
+    printf 'SET broken 1\r\n' | "$tool" enqueue q - -q
+    "$tool" peek q >&- 2>"$scratch/err" || result=$?
+    ((result == 7)) || die "exit status $result"
+    error_has 'standard output'
+    result=0
+    "$tool" enqueue q - <&- 2>"$scratch/err" || result=$?
+    ((result == 7)) || die "exit status $result"
+    error_has 'standard input'
+    "$tool" stats 'SET broken 1' 2>&- || result=$?
+    ((result == 2)) || die "exit status $result"
+    "$tool" work q -e -- sh -c 'cat; echo SET broken 1 >&2' <&- >&- 2>&-
+    counts_are 0 0 0 0
+    [[ $("$cli" -s "$socket" EXISTS broken) == 0 ]] || die 'the output was taken for a command'
+}
+
 "case_$case"
 printf 'passed: %s\n' "$case"
