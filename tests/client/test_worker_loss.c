@@ -322,12 +322,25 @@ static int is_complete_refused(void *data) {
     return crew_calls(&server, "EMQ.COMPLETE") > 0;
 }
 
+/* Counts troubles that say nothing. */
+static void note_silent_trouble(const emq_worker_event *event, void *user) {
+    if (event->kind == EMQ_WORKER_TROUBLE && event->text[0] == '\0') {
+        atomic_fetch_add((atomic_int *)user, 1);
+    }
+}
+
 /* What an operator mends within a lease costs the job no second run. */
 static void a_settle_that_is_refused_for_a_moment_is_sent_again(void **state) {
     crew_gate gate = {0};
+    atomic_int silent = 0;
+    emq_worker_options options = quick();
     (void)state;
+    options.hook = note_silent_trouble;
+    options.hook_user = &silent;
     crew_enqueue(&server, "q", "x", NULL);
-    emq_worker *worker = start(crew_wait_at_gate, &gate, 1);
+    emq_worker *worker = crew_open(&client, &options);
+    crew_add(worker, "q", crew_wait_at_gate, &gate, NULL);
+    crew_start(worker);
     crew_await_int("it runs", &gate.arrived, 1);
     run(server.admin, "DEL", "{emq}:version", NULL);
     atomic_store(&gate.is_open, 1);
@@ -337,6 +350,7 @@ static void a_settle_that_is_refused_for_a_moment_is_sent_again(void **state) {
     assert_int_equal(atomic_load(&gate.passed), 1);
     assert_int_equal(crew_stats(worker).unsettled, 0);
     crew_end(worker);
+    assert_int_equal(atomic_load(&silent), 0);
 }
 
 /* One that nobody mends keeps the job no longer than a lease. */
