@@ -15,14 +15,14 @@ void crew_nap(long ms) {
     (void)nanosleep(&time, NULL);
 }
 
-void crew_clean(test_server *server) {
-    run(server->admin, "FLUSHALL", NULL);
-    run(server->admin, "EMQ.INSTALL", "1", "{emq}:version", NULL);
-    run(server->admin, "CONFIG", "RESETSTAT", NULL);
+int crew_clean(void **state) {
+    (void)clean_server(state);
+    run(server.admin, "CONFIG", "RESETSTAT", NULL);
+    return 0;
 }
 
-void crew_enqueue(const test_server *server, const char *queue, const char *payload, emq_id *id) {
-    emq_client_options options = options_for_server(server);
+void crew_enqueue(const char *queue, const char *payload, emq_id *id) {
+    emq_client_options options = options_for_server(&server);
     emq_client *client = open_client(&options);
     emq_id own = {{0}};
     int result = emq_enqueue(id == NULL ? &own : id, client, queue, payload, strlen(payload));
@@ -30,8 +30,8 @@ void crew_enqueue(const test_server *server, const char *queue, const char *payl
     emq_client_close(client);
 }
 
-void crew_enqueue_many(const test_server *server, const char *queue, int count) {
-    emq_client_options options = options_for_server(server);
+void crew_enqueue_many(const char *queue, int count) {
+    emq_client_options options = options_for_server(&server);
     emq_client *client = open_client(&options);
     char payload[32];
     for (int i = 0; i < count; i++) {
@@ -42,8 +42,8 @@ void crew_enqueue_many(const test_server *server, const char *queue, int count) 
     emq_client_close(client);
 }
 
-emq_counts crew_counts(const test_server *server, const char *queue) {
-    emq_client_options options = options_for_server(server);
+emq_counts crew_counts(const char *queue) {
+    emq_client_options options = options_for_server(&server);
     emq_client *client = open_client(&options);
     emq_counts counts = EMQ_COUNTS_INIT;
     EXPECT_RESULT(client, emq_counts_read(&counts, client, queue), EMQ_OK);
@@ -51,10 +51,10 @@ emq_counts crew_counts(const test_server *server, const char *queue) {
     return counts;
 }
 
-long long crew_calls(test_server *server, const char *name) {
+long long crew_calls(const char *name) {
     char line[64];
     long long calls = 0;
-    redisReply *reply = redisCommand(server->admin, "INFO commandstats");
+    redisReply *reply = redisCommand(server.admin, "INFO commandstats");
     assert_non_null(reply);
     (void)snprintf(line, sizeof(line), "cmdstat_%s:calls=", name);
     const char *found = strstr(reply->str, line);
@@ -65,8 +65,8 @@ long long crew_calls(test_server *server, const char *name) {
     return calls;
 }
 
-emq_row *crew_row(const test_server *server, const char *queue, const emq_id *id) {
-    emq_client_options options = options_for_server(server);
+emq_row *crew_row(const char *queue, const emq_id *id) {
+    emq_client_options options = options_for_server(&server);
     emq_client *client = open_client(&options);
     emq_row *row = NULL;
     EXPECT_RESULT(client, emq_row_read(&row, client, queue, id), EMQ_OK);

@@ -7,24 +7,24 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "fixture.h"
+#include "server_fixture.h"
 
-/* The server is empty, with the fence. */
-void crew_clean(test_server *server);
+/* Of a test: clean_server, and the server has counted no call yet. */
+int crew_clean(void **state);
 
 /* Admits a job; its id goes to `id` when that is not NULL. */
-void crew_enqueue(const test_server *server, const char *queue, const char *payload, emq_id *id);
+void crew_enqueue(const char *queue, const char *payload, emq_id *id);
 
 /* Admits that many jobs, payloads "0", "1", … */
-void crew_enqueue_many(const test_server *server, const char *queue, int count);
+void crew_enqueue_many(const char *queue, int count);
 
-emq_counts crew_counts(const test_server *server, const char *queue);
+emq_counts crew_counts(const char *queue);
 
 /* The number behind `calls=` of a command; 0 when it was never called. */
-long long crew_calls(test_server *server, const char *name);
+long long crew_calls(const char *name);
 
 /* Reads a row, which must be there. */
-emq_row *crew_row(const test_server *server, const char *queue, const emq_id *id);
+emq_row *crew_row(const char *queue, const emq_id *id);
 
 /* A worker of one queue, not started. */
 emq_worker *crew_open(const emq_client_options *client, const emq_worker_options *options);

@@ -13,25 +13,11 @@
 #include "crew.h"
 #include "worker.h"
 
-static test_server server;
 static emq_client_options client;
 
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
+static int start_server_of_crew(void **state) {
+    (void)start_server(state);
     client = options_for_server(&server);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
-
-static int clean(void **state) {
-    (void)state;
-    crew_clean(&server);
     return 0;
 }
 
@@ -127,7 +113,7 @@ static int note_all(emq_task *task, void *user) {
 static void a_handler_gets_its_job(void **state) {
     emq_id id = {{0}};
     (void)state;
-    crew_enqueue(&server, "q", "bytes", &id);
+    crew_enqueue("q", "bytes", &id);
     emq_worker *worker = start_one("q", note_all, NULL, 1, NULL);
     CREW_AWAIT(worker, completed, 1);
     assert_string_equal(seen.id, id.text);
@@ -140,23 +126,23 @@ static void a_handler_gets_its_job(void **state) {
     assert_true(seen.time_left_ms > 0 && seen.time_left_ms <= 3600000);
     assert_int_equal(seen.notice, EMQ_NOTICE_NONE);
     assert_int_equal(seen.failures, 0);
-    assert_int_equal(crew_counts(&server, "q").completed, 1);
-    assert_int_equal(crew_counts(&server, "q").active, 0);
+    assert_int_equal(crew_counts("q").completed, 1);
+    assert_int_equal(crew_counts("q").active, 0);
     crew_end(worker);
 }
 
 static void many_jobs_on_many_threads(void **state) {
     int verdict = EMQ_TASK_COMPLETE;
     (void)state;
-    crew_enqueue_many(&server, "q", 500);
+    crew_enqueue_many("q", 500);
     emq_worker *worker = start_one("q", crew_return, &verdict, 8, NULL);
     CREW_AWAIT(worker, completed, 500);
-    crew_enqueue_many(&server, "q", 100);
+    crew_enqueue_many("q", 100);
     CREW_AWAIT(worker, completed, 600);
     emq_worker_stats stats = crew_stats(worker);
     assert_int_equal(stats.claimed, 600);
     assert_int_equal(stats.overshoot, 0);
-    assert_int_equal(crew_counts(&server, "q").completed, 600);
+    assert_int_equal(crew_counts("q").completed, 600);
     crew_end(worker);
 }
 
@@ -173,10 +159,10 @@ static void failures_are_counted_until_a_job_is_dead(void **state) {
     size_t n = 0;
     (void)state;
     queue.max_failures = 3;
-    crew_enqueue(&server, "q", "x", &id);
+    crew_enqueue("q", "x", &id);
     emq_worker *worker = start_one("q", fail_with_text, NULL, 1, &queue);
     CREW_AWAIT(worker, dead, 1);
-    emq_row *row = crew_row(&server, "q", &id);
+    emq_row *row = crew_row("q", &id);
     assert_string_equal(emq_row_get_state(row), "dead");
     assert_int_equal(emq_row_get_failures(row), 3);
     assert_memory_equal(emq_row_get_last_error(row, &n), "no \0 luck", 9);
@@ -190,10 +176,10 @@ static void failures_are_counted_until_a_job_is_dead(void **state) {
 static void a_job_is_buried_at_its_first_failure(void **state) {
     int verdict = EMQ_TASK_BURY;
     (void)state;
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     emq_worker *worker = start_one("q", crew_return, &verdict, 1, NULL);
     CREW_AWAIT(worker, dead, 1);
-    assert_int_equal(crew_counts(&server, "q").dead, 1);
+    assert_int_equal(crew_counts("q").dead, 1);
     crew_end(worker);
 }
 
@@ -207,7 +193,7 @@ static int delay_at_first(emq_task *task, void *user) {
 
 static void delays_and_requeues_count_no_failure(void **state) {
     (void)state;
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     emq_worker *worker = start_one("q", delay_at_first, NULL, 1, NULL);
     CREW_AWAIT(worker, completed, 1);
     emq_worker_stats stats = crew_stats(worker);
@@ -233,11 +219,11 @@ static void a_job_with_too_many_attempts_is_buried_before_it_runs(void **state) 
     (void)state;
     queue.max_attempts = 4;
     atomic_store(&runs, 0);
-    crew_enqueue(&server, "q", "x", &id);
+    crew_enqueue("q", "x", &id);
     emq_worker *worker = start_one("q", count_runs, &verdict, 1, &queue);
     CREW_AWAIT(worker, exhausted, 1);
     assert_int_equal(atomic_load(&runs), 4);
-    emq_row *row = crew_row(&server, "q", &id);
+    emq_row *row = crew_row("q", &id);
     assert_string_equal(emq_row_get_state(row), "dead");
     assert_string_equal(emq_row_get_last_error(row, NULL), "attempts exhausted");
     assert_int_equal(emq_row_get_attempts(row), 5);
@@ -251,7 +237,7 @@ static emq_task *_Atomic kept;
 
 static void a_task_is_settled_later_and_once(void **state) {
     (void)state;
-    crew_enqueue_many(&server, "q", 5);
+    crew_enqueue_many("q", 5);
     emq_worker *worker = start_one("q", crew_keep, &kept, 1, NULL);
     emq_task *task = crew_take_kept(&kept);
     crew_nap(20);
@@ -303,7 +289,7 @@ static int settle_twice(emq_task *task, void *results) {
 static void a_handler_that_settles_itself_has_decided(void **state) {
     int results[2] = {1, 1};
     (void)state;
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     emq_worker *worker = start_one("q", settle_twice, results, 1, NULL);
     CREW_AWAIT(worker, completed, 1);
     assert_int_equal(crew_stats(worker).failed, 0);
@@ -319,7 +305,7 @@ static void a_handler_that_blocks_for_many_leases_runs_once(void **state) {
     crew_gate gate = {0};
     (void)state;
     queue.lease_ms = 1000;
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     emq_worker *worker = start_one("q", crew_wait_at_gate, &gate, 4, &queue);
     CREW_AWAIT(worker, beats, 10);
     atomic_store(&gate.is_open, 1);
@@ -334,12 +320,12 @@ static void many_leases_are_renewed_by_one_call(void **state) {
     crew_gate gate = {0};
     (void)state;
     queue.lease_ms = 1500;
-    crew_enqueue_many(&server, "q", 20);
+    crew_enqueue_many("q", 20);
     emq_worker *worker = start_one("q", crew_wait_at_gate, &gate, 20, &queue);
     crew_await_int("all run", &gate.arrived, 20);
     CREW_AWAIT(worker, beats, 6);
     emq_worker_stats stats = crew_stats(worker);
-    assert_in_range(crew_calls(&server, "EMQ.EXTENDS"), stats.beats, stats.beats + 1);
+    assert_in_range(crew_calls("EMQ.EXTENDS"), stats.beats, stats.beats + 1);
     atomic_store(&gate.is_open, 1);
     CREW_AWAIT(worker, completed, 20);
     crew_end(worker);
@@ -365,7 +351,7 @@ static void a_lost_lease_is_told_and_not_settled(void **state) {
     options.hook = note_losses;
     queue.lease_ms = 1000;
     atomic_store(&told_notice, 0);
-    crew_enqueue(&server, "q", "x", &id);
+    crew_enqueue("q", "x", &id);
     emq_worker *worker = crew_open(&client, &options);
     crew_add(worker, "q", crew_wait_at_gate, &gate, &queue);
     crew_start(worker);
@@ -377,9 +363,9 @@ static void a_lost_lease_is_told_and_not_settled(void **state) {
     atomic_store(&gate.is_open, 1);
     crew_await_int("the handler was told", &gate.lost, 1);
     crew_end(worker);
-    emq_row *row = crew_row(&server, "q", &id); /* it was not completed */
+    emq_row *row = crew_row("q", &id); /* it was not completed */
     emq_row_free(row);
-    assert_int_equal(crew_calls(&server, "EMQ.COMPLETE"), 0);
+    assert_int_equal(crew_calls("EMQ.COMPLETE"), 0);
 }
 
 static int wait_for_overtime(emq_task *task, void *user) {
@@ -399,12 +385,12 @@ static void a_run_that_takes_too_long_is_renewed_no_more(void **state) {
     queue.lease_ms = 1000;
     queue.max_run_ms = 100;
     queue.max_stalled = 1;
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     emq_worker *worker = start_one("q", wait_for_overtime, NULL, 1, &queue);
     CREW_AWAIT(worker, overtime, 1);
     CREW_AWAIT(worker, lost, 1);
     CREW_AWAIT(worker, stalled, 1); /* its lease lapsed, and the sweep found it */
-    assert_int_equal(crew_counts(&server, "q").dead, 1);
+    assert_int_equal(crew_counts("q").dead, 1);
     crew_end(worker);
 }
 
@@ -426,7 +412,7 @@ static void held_jobs_never_exceed_the_limit(void **state) {
     /* a burst on all of them: two stay, the others go back at once */
     for (int i = 0; i < 10; i++) {
         (void)snprintf(name, sizeof(name), "q%d", i);
-        crew_enqueue(&server, name, "x", NULL);
+        crew_enqueue(name, "x", NULL);
     }
     crew_await_int("two run", &gate.arrived, 2);
     /* a second worker, which is idle, gets them */
@@ -470,7 +456,7 @@ static void a_job_that_is_handed_on_too_often_goes_back_for_later(void **state) 
     crew_add(worker, "b", crew_wait_at_gate, &gate, NULL);
     crew_start(worker);
     wait_until("both claims wait", two_wait, NULL);
-    crew_enqueue(&server, "a", "x", NULL);
+    crew_enqueue("a", "x", NULL);
     crew_await_int("it runs", &gate.arrived, 1);
     assert_int_equal(emq_worker_get_health(&health, worker, "b"), EMQ_OK);
     assert_int_equal(health.is_full, 1);
@@ -508,8 +494,8 @@ static void queues_are_served_by_their_weight(void **state) {
     (void)state;
     heavy.weight = 4;
     atomic_store(&ordered, 0);
-    crew_enqueue_many(&server, "heavy", 400);
-    crew_enqueue_many(&server, "light", 400);
+    crew_enqueue_many("heavy", 400);
+    crew_enqueue_many("light", 400);
     emq_worker *worker = crew_open(&client, &options);
     crew_add(worker, "heavy", note_order, NULL, &heavy);
     crew_add(worker, "light", note_order, NULL, NULL);
@@ -540,11 +526,11 @@ static void weights_count_among_many_threads(void **state) {
     heavy.weight = 1000;
     options.concurrency = 4;
     atomic_store(&ordered, 0);
-    crew_enqueue_many(&server, "heavy", 300);
+    crew_enqueue_many("heavy", 300);
     emq_worker *worker = crew_open(&client, &options);
     crew_add(worker, "heavy", note_order_slowly, NULL, &heavy);
     for (size_t i = 0; i < sizeof(light) / sizeof(light[0]); i++) {
-        crew_enqueue_many(&server, light[i], 50);
+        crew_enqueue_many(light[i], 50);
         crew_add(worker, light[i], note_order_slowly, NULL, NULL);
     }
     crew_start(worker);
@@ -565,13 +551,13 @@ static void prefetched_jobs_wait_and_are_renewed(void **state) {
     (void)state;
     options.prefetch = 3;
     queue.lease_ms = 1000;
-    crew_enqueue_many(&server, "q", 10);
+    crew_enqueue_many("q", 10);
     emq_worker *worker = crew_open(&client, &options);
     crew_add(worker, "q", crew_wait_at_gate, &gate, &queue);
     crew_start(worker);
     CREW_AWAIT(worker, waiting, 3);
     CREW_AWAIT(worker, beats, 5);
-    assert_int_equal(crew_counts(&server, "q").active, 4);
+    assert_int_equal(crew_counts("q").active, 4);
     assert_int_equal(atomic_load(&gate.arrived), 1);
     assert_int_equal(crew_stats(worker).lost, 0);
     atomic_store(&gate.is_open, 1);
@@ -624,7 +610,7 @@ static void hooks_are_told_with_timings(void **state) {
     (void)state;
     options.hook = note_event;
     options.hook_user = &server;
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     emq_worker *worker = crew_open(&client, &options);
     crew_add(worker, "q", fail_twice_then_go_on, NULL, NULL);
     crew_start(worker);
@@ -659,7 +645,7 @@ static void a_backoff_function_is_asked_with_the_failures(void **state) {
     queue.backoff = EMQ_BACKOFF_FUNCTION;
     queue.backoff_function = note_failures;
     queue.max_failures = 4;
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     emq_worker *worker = start_one("q", requeue_then_fail, &server, 1, &queue);
     CREW_AWAIT(worker, dead, 1);
     for (int i = 0; i < 4; i++) {
@@ -703,7 +689,7 @@ static void a_malformed_job_keeps_nobody(void **state) {
     run(server.admin, "ZADD", "emq:{q}:pending", "0", "odd", NULL);
     emq_worker *worker = start_one("q", crew_return, &verdict, 1, NULL);
     CREW_AWAIT(worker, malformed, 1);
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     CREW_AWAIT(worker, completed, 1);
     crew_end(worker);
 }
@@ -727,37 +713,37 @@ static void a_forked_child_has_no_part_in_it(void **state) {
     assert_true(child > 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     CREW_AWAIT(worker, completed, 1);
     crew_end(worker);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(options_out_of_range_are_refused, clean),
-        cmocka_unit_test_setup(a_start_tells_what_is_wrong, clean),
-        cmocka_unit_test_setup(a_handler_gets_its_job, clean),
-        cmocka_unit_test_setup(many_jobs_on_many_threads, clean),
-        cmocka_unit_test_setup(failures_are_counted_until_a_job_is_dead, clean),
-        cmocka_unit_test_setup(a_job_is_buried_at_its_first_failure, clean),
-        cmocka_unit_test_setup(delays_and_requeues_count_no_failure, clean),
-        cmocka_unit_test_setup(a_job_with_too_many_attempts_is_buried_before_it_runs, clean),
-        cmocka_unit_test_setup(a_task_is_settled_later_and_once, clean),
-        cmocka_unit_test_setup(a_handler_that_settles_itself_has_decided, clean),
-        cmocka_unit_test_setup(a_handler_that_blocks_for_many_leases_runs_once, clean),
-        cmocka_unit_test_setup(many_leases_are_renewed_by_one_call, clean),
-        cmocka_unit_test_setup(a_lost_lease_is_told_and_not_settled, clean),
-        cmocka_unit_test_setup(a_run_that_takes_too_long_is_renewed_no_more, clean),
-        cmocka_unit_test_setup(held_jobs_never_exceed_the_limit, clean),
-        cmocka_unit_test_setup(a_job_that_is_handed_on_too_often_goes_back_for_later, clean),
-        cmocka_unit_test_setup(queues_are_served_by_their_weight, clean),
-        cmocka_unit_test_setup(weights_count_among_many_threads, clean),
-        cmocka_unit_test_setup(prefetched_jobs_wait_and_are_renewed, clean),
-        cmocka_unit_test_setup(hooks_are_told_with_timings, clean),
-        cmocka_unit_test_setup(a_backoff_function_is_asked_with_the_failures, clean),
+        cmocka_unit_test_setup(options_out_of_range_are_refused, crew_clean),
+        cmocka_unit_test_setup(a_start_tells_what_is_wrong, crew_clean),
+        cmocka_unit_test_setup(a_handler_gets_its_job, crew_clean),
+        cmocka_unit_test_setup(many_jobs_on_many_threads, crew_clean),
+        cmocka_unit_test_setup(failures_are_counted_until_a_job_is_dead, crew_clean),
+        cmocka_unit_test_setup(a_job_is_buried_at_its_first_failure, crew_clean),
+        cmocka_unit_test_setup(delays_and_requeues_count_no_failure, crew_clean),
+        cmocka_unit_test_setup(a_job_with_too_many_attempts_is_buried_before_it_runs, crew_clean),
+        cmocka_unit_test_setup(a_task_is_settled_later_and_once, crew_clean),
+        cmocka_unit_test_setup(a_handler_that_settles_itself_has_decided, crew_clean),
+        cmocka_unit_test_setup(a_handler_that_blocks_for_many_leases_runs_once, crew_clean),
+        cmocka_unit_test_setup(many_leases_are_renewed_by_one_call, crew_clean),
+        cmocka_unit_test_setup(a_lost_lease_is_told_and_not_settled, crew_clean),
+        cmocka_unit_test_setup(a_run_that_takes_too_long_is_renewed_no_more, crew_clean),
+        cmocka_unit_test_setup(held_jobs_never_exceed_the_limit, crew_clean),
+        cmocka_unit_test_setup(a_job_that_is_handed_on_too_often_goes_back_for_later, crew_clean),
+        cmocka_unit_test_setup(queues_are_served_by_their_weight, crew_clean),
+        cmocka_unit_test_setup(weights_count_among_many_threads, crew_clean),
+        cmocka_unit_test_setup(prefetched_jobs_wait_and_are_renewed, crew_clean),
+        cmocka_unit_test_setup(hooks_are_told_with_timings, crew_clean),
+        cmocka_unit_test_setup(a_backoff_function_is_asked_with_the_failures, crew_clean),
         cmocka_unit_test(pauses_grow_as_their_policy_says),
-        cmocka_unit_test_setup(a_malformed_job_keeps_nobody, clean),
-        cmocka_unit_test_setup(a_forked_child_has_no_part_in_it, clean),
+        cmocka_unit_test_setup(a_malformed_job_keeps_nobody, crew_clean),
+        cmocka_unit_test_setup(a_forked_child_has_no_part_in_it, crew_clean),
     };
-    return RUN_SERVER_TESTS("worker", tests, start_server, stop_server);
+    return RUN_SERVER_TESTS("worker", tests, start_server_of_crew, stop_server);
 }

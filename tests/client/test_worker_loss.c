@@ -12,25 +12,11 @@
 #include "crew.h"
 #include "cutter.h"
 
-static test_server server;
 static emq_client_options client;
 
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
+static int start_server_of_crew(void **state) {
+    (void)start_server(state);
     client = options_for_server(&server);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
-
-static int clean(void **state) {
-    (void)state;
-    crew_clean(&server);
     return 0;
 }
 
@@ -70,16 +56,16 @@ static void a_server_that_is_not_there_yet(void **state) {
 static void a_restart_loses_no_job(void **state) {
     crew_gate gate = {0};
     (void)state;
-    crew_enqueue_many(&server, "q", 20);
+    crew_enqueue_many("q", 20);
     emq_worker *worker = start(crew_wait_at_gate, &gate, 4);
     crew_await_int("four run", &gate.arrived, 4);
     server_restart(&server);
     CREW_AWAIT(worker, reconnects, 1);
-    crew_enqueue_many(&server, "q", 20);
+    crew_enqueue_many("q", 20);
     atomic_store(&gate.is_open, 1);
     CREW_AWAIT(worker, completed, 40);
     assert_int_equal(atomic_load(&gate.passed), 40); /* each ran once */
-    assert_int_equal(crew_counts(&server, "q").completed, 40);
+    assert_int_equal(crew_counts("q").completed, 40);
     crew_end(worker);
 }
 
@@ -90,12 +76,12 @@ static void a_thousand_disconnects(void **state) {
     for (int i = 0; i < 1000; i++) {
         run(server.admin, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes", NULL);
         if (i % 100 == 0) {
-            crew_enqueue(&server, "q", "x", NULL);
+            crew_enqueue("q", "x", NULL);
         }
         crew_nap(1);
     }
     CREW_AWAIT(worker, reconnects, 1);
-    crew_enqueue_many(&server, "q", 10);
+    crew_enqueue_many("q", 10);
     CREW_AWAIT(worker, completed, 10);
     emq_worker_health health = EMQ_WORKER_HEALTH_INIT;
     assert_int_equal(emq_worker_get_health(&health, worker, "q"), EMQ_OK);
@@ -108,7 +94,7 @@ static void waits_that_are_ended_go_on(void **state) {
     (void)state;
     emq_worker *worker = start(crew_return, &verdict, 1);
     for (int i = 0; i < 5; i++) {
-        long long calls = crew_calls(&server, "EMQ.CLAIMS");
+        long long calls = crew_calls("EMQ.CLAIMS");
         redisReply *list = redisCommand(server.admin, "CLIENT LIST");
         for (const char *at = list->str; at != NULL && *at != '\0';) {
             const char *end = strchr(at, '\n');
@@ -117,11 +103,11 @@ static void waits_that_are_ended_go_on(void **state) {
             at = end == NULL ? NULL : end + 1;
         }
         freeReplyObject(list);
-        while (crew_calls(&server, "EMQ.CLAIMS") == calls) {
+        while (crew_calls("EMQ.CLAIMS") == calls) {
             crew_nap(5);
         }
     }
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     CREW_AWAIT(worker, completed, 1);
     crew_end(worker);
 }
@@ -156,7 +142,7 @@ static void a_server_that_became_a_replica_is_left(void **state) {
     run(server.admin, "REPLICAOF", "127.0.0.1", "1", NULL);
     crew_await_int("the hook is told", &troubles, 1);
     run(server.admin, "REPLICAOF", "NO", "ONE", NULL);
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     CREW_AWAIT(worker, completed, 1);
     crew_end(worker);
 }
@@ -177,7 +163,7 @@ static void a_server_that_hangs_is_found_and_forgiven(void **state) {
     emq_worker *worker = crew_open(&impatient, &options);
     crew_add(worker, "q", crew_return, &verdict, NULL);
     crew_start(worker);
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     CREW_AWAIT(worker, completed, 1);
     assert_int_equal(kill((pid_t)server.pid, SIGSTOP), 0);
     crew_await_int("it is found", &sick, 1);
@@ -188,7 +174,7 @@ static void a_server_that_hangs_is_found_and_forgiven(void **state) {
     assert_int_equal(kill((pid_t)server.pid, SIGCONT), 0);
     crew_await_int("it is forgiven", &well, 1);
     crew_await_int("the hook was told", &reconnects, 1);
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     CREW_AWAIT(worker, completed, 2);
     crew_end(worker);
 }
@@ -231,12 +217,12 @@ static void expect_settled_once(const cut_case *c, emq_worker *worker, const emq
     assert_int_equal(count_of(&stats, c->verdict), 1);
     assert_int_equal(stats.lost, 0);
     assert_int_equal(stats.unsettled, 0);
-    emq_counts counts = crew_counts(&server, "q");
+    emq_counts counts = crew_counts("q");
     if (c->verdict == EMQ_TASK_COMPLETE || c->verdict == EMQ_TASK_REQUEUE) {
         assert_int_equal(counts.completed, 1);
         return;
     }
-    emq_row *row = crew_row(&server, "q", id);
+    emq_row *row = crew_row("q", id);
     int is_dead = c->verdict == EMQ_TASK_BURY;
     assert_string_equal(emq_row_get_state(row), is_dead ? "dead" : "scheduled");
     assert_int_equal(emq_row_get_failures(row), c->verdict == EMQ_TASK_DELAY ? 0 : 1);
@@ -246,7 +232,7 @@ static void expect_settled_once(const cut_case *c, emq_worker *worker, const emq
 static int is_settled(void *data) {
     emq_worker *worker = data;
     emq_worker_stats stats = crew_stats(worker);
-    emq_counts counts = crew_counts(&server, "q");
+    emq_counts counts = crew_counts("q");
     return stats.completed + stats.delayed + stats.failed + stats.unsettled + stats.lost > 0 &&
            stats.settling == 0 && stats.running == 0 && counts.pending == 0 && counts.active == 0;
 }
@@ -255,14 +241,14 @@ static void try_cut(const cut_case *c) {
     emq_client_options options = client;
     emq_worker_options works = quick();
     emq_id id = {{0}};
-    crew_clean(&server);
+    (void)crew_clean(NULL);
     cutter *proxy = cutter_start(&server);
     options.unix_path = cutter_socket(proxy);
     options.host = NULL;
     works.claim_wait_ms = 20000; /* none of its requests comes in between */
     works.no_sweeps = 1;
     atomic_store(&verdict_now, (int)c->verdict);
-    crew_enqueue(&server, "q", "x", &id);
+    crew_enqueue("q", "x", &id);
     emq_worker *worker = crew_open(&options, &works);
     crew_add(worker, "q", settle_once, NULL, NULL);
     cutter_arm(proxy, c->point, c->verb, 1);
@@ -302,7 +288,7 @@ static void a_renewal_that_is_cut_is_repeated(void **state) {
     options.unix_path = cutter_socket(proxy);
     options.host = NULL;
     queue.lease_ms = 2000;
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     emq_worker *worker = crew_open(&options, NULL);
     crew_add(worker, "q", crew_wait_at_gate, &gate, &queue);
     crew_start(worker);
@@ -321,7 +307,7 @@ static void a_renewal_that_is_cut_is_repeated(void **state) {
 
 static int is_complete_refused(void *data) {
     (void)data;
-    return crew_calls(&server, "EMQ.COMPLETE") > 0;
+    return crew_calls("EMQ.COMPLETE") > 0;
 }
 
 /* Counts troubles that say nothing. */
@@ -339,7 +325,7 @@ static void a_settle_that_is_refused_for_a_moment_is_sent_again(void **state) {
     (void)state;
     options.hook = note_silent_trouble;
     options.hook_user = &silent;
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     emq_worker *worker = crew_open(&client, &options);
     crew_add(worker, "q", crew_wait_at_gate, &gate, NULL);
     crew_start(worker);
@@ -364,7 +350,7 @@ static void a_settle_that_is_refused_for_good_keeps_no_job(void **state) {
     queue.lease_ms = 1000;
     options.sweep_interval_ms = 50;
     run(server.admin, "ACL", "SETUSER", "default", "-emq.complete", NULL);
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     emq_worker *worker = crew_open(&client, &options);
     crew_add(worker, "q", crew_wait_at_gate, &gate, &queue);
     crew_start(worker);
@@ -378,16 +364,16 @@ static void a_settle_that_is_refused_for_good_keeps_no_job(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_server_that_is_not_there_yet, clean),
-        cmocka_unit_test_setup(a_restart_loses_no_job, clean),
-        cmocka_unit_test_setup(a_thousand_disconnects, clean),
-        cmocka_unit_test_setup(waits_that_are_ended_go_on, clean),
-        cmocka_unit_test_setup(a_server_that_became_a_replica_is_left, clean),
-        cmocka_unit_test_setup(a_server_that_hangs_is_found_and_forgiven, clean),
-        cmocka_unit_test_setup(a_settle_whose_connection_is_cut_is_done_once, clean),
-        cmocka_unit_test_setup(a_renewal_that_is_cut_is_repeated, clean),
-        cmocka_unit_test_setup(a_settle_that_is_refused_for_a_moment_is_sent_again, clean),
-        cmocka_unit_test_setup(a_settle_that_is_refused_for_good_keeps_no_job, clean),
+        cmocka_unit_test_setup(a_server_that_is_not_there_yet, crew_clean),
+        cmocka_unit_test_setup(a_restart_loses_no_job, crew_clean),
+        cmocka_unit_test_setup(a_thousand_disconnects, crew_clean),
+        cmocka_unit_test_setup(waits_that_are_ended_go_on, crew_clean),
+        cmocka_unit_test_setup(a_server_that_became_a_replica_is_left, crew_clean),
+        cmocka_unit_test_setup(a_server_that_hangs_is_found_and_forgiven, crew_clean),
+        cmocka_unit_test_setup(a_settle_whose_connection_is_cut_is_done_once, crew_clean),
+        cmocka_unit_test_setup(a_renewal_that_is_cut_is_repeated, crew_clean),
+        cmocka_unit_test_setup(a_settle_that_is_refused_for_a_moment_is_sent_again, crew_clean),
+        cmocka_unit_test_setup(a_settle_that_is_refused_for_good_keeps_no_job, crew_clean),
     };
-    return RUN_SERVER_TESTS("worker_loss", tests, start_server, stop_server);
+    return RUN_SERVER_TESTS("worker_loss", tests, start_server_of_crew, stop_server);
 }

@@ -15,26 +15,12 @@
 #include "command.h"
 #include "crew.h"
 
-static test_server server;
 static emq_client_options client;
 
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
+static int start_server_of_crew(void **state) {
+    (void)start_server(state);
     client = options_for_server(&server);
     client.client_name = "crew";
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
-
-static int clean(void **state) {
-    (void)state;
-    crew_clean(&server);
     return 0;
 }
 
@@ -98,7 +84,7 @@ static void work_and_end(void) {
     int verdict = 0;
     emq_worker *worker = start(crew_return, &verdict, 4, 0);
     wait_until("the claim waits", has_blocked_claim, NULL);
-    crew_enqueue_many(&server, "q", 3);
+    crew_enqueue_many("q", 3);
     CREW_AWAIT(worker, completed, 3);
     wait_until("the claim waits", has_blocked_claim, NULL);
     assert_int_equal(emq_worker_stop(worker, LONG_MS), EMQ_OK);
@@ -120,24 +106,24 @@ static void an_idle_worker_leaves_nothing_behind(void **state) {
 static void a_drain_waits_for_handlers(void **state) {
     crew_gate gate = {0};
     (void)state;
-    crew_enqueue_many(&server, "q", 5);
+    crew_enqueue_many("q", 5);
     emq_worker *worker = start(crew_wait_at_gate, &gate, 2, 2);
     crew_await_int("two run", &gate.arrived, 2);
     CREW_AWAIT(worker, waiting, 2);
     assert_int_equal(emq_worker_stop(worker, LONG_MS), EMQ_OK);
     CREW_AWAIT(worker, requeued, 2); /* what waited goes back at once */
     assert_int_equal(emq_worker_wait(NULL, worker, 50), EMQ_EMPTY);
-    assert_int_equal(crew_counts(&server, "q").pending, 3);
+    assert_int_equal(crew_counts("q").pending, 3);
     atomic_store(&gate.is_open, 1);
     expect_ended(worker, 0);
     assert_int_equal(crew_stats(worker).completed, 2);
     assert_int_equal(atomic_load(&gate.lost), 0);
-    assert_int_equal(crew_counts(&server, "q").active, 0);
+    assert_int_equal(crew_counts("q").active, 0);
     emq_worker_free(worker);
 }
 
 static void expect_given_back(const emq_id *id) {
-    emq_row *row = crew_row(&server, "q", id);
+    emq_row *row = crew_row("q", id);
     assert_string_equal(emq_row_get_state(row), "pending");
     assert_int_equal(emq_row_get_failures(row), 0);
     assert_int_equal(emq_row_get_stalled(row), 0);
@@ -149,7 +135,7 @@ static void at_the_deadline_jobs_go_back(void **state) {
     crew_gate gate = {0};
     emq_id id = {{0}};
     (void)state;
-    crew_enqueue(&server, "q", "x", &id);
+    crew_enqueue("q", "x", &id);
     emq_worker *worker = start(crew_wait_at_gate, &gate, 1, 0);
     crew_await_int("it runs", &gate.arrived, 1);
     assert_int_equal(emq_worker_stop(worker, 100), EMQ_OK);
@@ -166,7 +152,7 @@ static void a_second_request_ends_it_at_once(void **state) {
     crew_gate gate = {0};
     emq_id id = {{0}};
     (void)state;
-    crew_enqueue(&server, "q", "x", &id);
+    crew_enqueue("q", "x", &id);
     emq_worker *worker = start(crew_wait_at_gate, &gate, 1, 0);
     crew_await_int("it runs", &gate.arrived, 1);
     assert_int_equal(emq_worker_stop(worker, LONG_MS), EMQ_OK);
@@ -183,7 +169,7 @@ static emq_task *_Atomic kept;
 
 static void kept_tasks_are_waited_for_and_given_back(void **state) {
     (void)state;
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     emq_worker *worker = start(crew_keep, &kept, 1, 0);
     emq_task *task = crew_take_kept(&kept);
     assert_int_equal(emq_task_get_notice(task), EMQ_NOTICE_NONE);
@@ -194,7 +180,7 @@ static void kept_tasks_are_waited_for_and_given_back(void **state) {
     expect_ended(worker, 0);
     assert_int_equal(emq_task_get_notice(task), EMQ_NOTICE_RETURNED);
     assert_int_equal(emq_task_complete(task), EMQ_ESTALE);
-    assert_int_equal(crew_counts(&server, "q").pending, 1);
+    assert_int_equal(crew_counts("q").pending, 1);
     emq_task_free(task);
     emq_worker_free(worker);
 }
@@ -211,7 +197,7 @@ static void a_handler_may_stop_its_worker(void **state) {
     emq_worker *worker = NULL;
     (void)state;
     worker = start(stop_from_handler, &worker, 1, 0);
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     expect_ended(worker, 0);
     assert_int_equal(crew_stats(worker).completed, 1);
     emq_worker_free(worker);
@@ -254,7 +240,7 @@ static void a_hand_over_in_the_moment_of_a_stop_goes_back(void **state) {
     assert_int_equal(pthread_join(thread, &failure), 0);
     assert_null(failure);
     emq_client_close(producer);
-    emq_counts counts = crew_counts(&server, "q");
+    emq_counts counts = crew_counts("q");
     assert_int_equal(counts.completed, completed);
     print_message("%d completed, %d left leased\n", (int)completed, (int)counts.active);
     assert_int_equal(counts.active, 0);
@@ -263,7 +249,7 @@ static void a_hand_over_in_the_moment_of_a_stop_goes_back(void **state) {
 static void a_server_that_hangs_does_not_keep_it(void **state) {
     crew_gate gate = {0};
     (void)state;
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     emq_worker *worker = start(crew_wait_at_gate, &gate, 1, 3);
     crew_await_int("it runs", &gate.arrived, 1);
     wait_until("the claim waits", has_blocked_claim, NULL);
@@ -273,7 +259,7 @@ static void a_server_that_hangs_does_not_keep_it(void **state) {
     atomic_store(&gate.is_open, 1);
     emq_worker_free(worker);
     assert_int_equal(kill((pid_t)server.pid, SIGCONT), 0);
-    assert_int_equal(crew_counts(&server, "q").completed, 0);
+    assert_int_equal(crew_counts("q").completed, 0);
 }
 
 /* Signals, in children, since they are the process's. */
@@ -316,12 +302,12 @@ static int run_in_child(int signals, const char *socket_path) {
 
 static void a_signal_drains_and_a_second_ends(void **state) {
     (void)state;
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     assert_int_equal(run_in_child(1, server.socket), 10);
-    assert_int_equal(crew_counts(&server, "q").completed, 1);
-    crew_enqueue(&server, "q", "x", NULL);
+    assert_int_equal(crew_counts("q").completed, 1);
+    crew_enqueue("q", "x", NULL);
     assert_int_equal(run_in_child(2, server.socket), 11); /* its handler was left */
-    assert_int_equal(crew_counts(&server, "q").pending, 1);
+    assert_int_equal(crew_counts("q").pending, 1);
 }
 
 static void a_run_ends_when_somebody_stops_it(void **state) {
@@ -330,7 +316,7 @@ static void a_run_ends_when_somebody_stops_it(void **state) {
     (void)state;
     assert_int_equal(emq_worker_run(NULL, NULL, 0), EMQ_EINVAL);
     worker = start(stop_from_handler, &worker, 1, 0);
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     assert_int_equal(emq_worker_run(&left, worker, LONG_MS), EMQ_OK);
     assert_int_equal(left, 0);
     emq_worker_free(worker);
@@ -367,7 +353,7 @@ static void it_is_started_once_by_many_callers(void **state) {
         started += starters[i].result == EMQ_OK;
     }
     assert_int_equal(started, 1);
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     CREW_AWAIT(worker, completed, 1);
     crew_end(worker);
 }
@@ -418,7 +404,7 @@ static void a_start_without_room_for_its_threads_claims_nothing(void **state) {
     for (int i = MANY_QUEUES - 50; i < MANY_QUEUES; i++) { /* the last one is the first to claim */
         char name[16];
         (void)snprintf(name, sizeof(name), "q%d", i);
-        crew_enqueue(&server, name, "x", NULL);
+        crew_enqueue(name, "x", NULL);
     }
     for (rlim_t mib = 1200; mib < 4000 && started == 0; mib += 200) {
         started = start_with_memory(mib);
@@ -426,7 +412,7 @@ static void a_start_without_room_for_its_threads_claims_nothing(void **state) {
         for (int i = MANY_QUEUES - 50; i < MANY_QUEUES && started == 0; i++) {
             char name[16];
             (void)snprintf(name, sizeof(name), "q%d", i);
-            assert_int_equal(crew_counts(&server, name).pending, 1);
+            assert_int_equal(crew_counts(name).pending, 1);
         }
     }
 }
@@ -434,20 +420,20 @@ static void a_start_without_room_for_its_threads_claims_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(an_idle_worker_leaves_nothing_behind, clean),
-        cmocka_unit_test_setup(a_drain_waits_for_handlers, clean),
-        cmocka_unit_test_setup(at_the_deadline_jobs_go_back, clean),
-        cmocka_unit_test_setup(a_second_request_ends_it_at_once, clean),
-        cmocka_unit_test_setup(kept_tasks_are_waited_for_and_given_back, clean),
-        cmocka_unit_test_setup(a_handler_may_stop_its_worker, clean),
-        cmocka_unit_test_setup(a_hand_over_in_the_moment_of_a_stop_goes_back, clean),
-        cmocka_unit_test_setup(a_server_that_hangs_does_not_keep_it, clean),
-        cmocka_unit_test_setup(a_signal_drains_and_a_second_ends, clean),
-        cmocka_unit_test_setup(a_run_ends_when_somebody_stops_it, clean),
-        cmocka_unit_test_setup(it_is_started_once_by_many_callers, clean),
+        cmocka_unit_test_setup(an_idle_worker_leaves_nothing_behind, crew_clean),
+        cmocka_unit_test_setup(a_drain_waits_for_handlers, crew_clean),
+        cmocka_unit_test_setup(at_the_deadline_jobs_go_back, crew_clean),
+        cmocka_unit_test_setup(a_second_request_ends_it_at_once, crew_clean),
+        cmocka_unit_test_setup(kept_tasks_are_waited_for_and_given_back, crew_clean),
+        cmocka_unit_test_setup(a_handler_may_stop_its_worker, crew_clean),
+        cmocka_unit_test_setup(a_hand_over_in_the_moment_of_a_stop_goes_back, crew_clean),
+        cmocka_unit_test_setup(a_server_that_hangs_does_not_keep_it, crew_clean),
+        cmocka_unit_test_setup(a_signal_drains_and_a_second_ends, crew_clean),
+        cmocka_unit_test_setup(a_run_ends_when_somebody_stops_it, crew_clean),
+        cmocka_unit_test_setup(it_is_started_once_by_many_callers, crew_clean),
 #if HAS_LIMITS
-        cmocka_unit_test_setup(a_start_without_room_for_its_threads_claims_nothing, clean),
+        cmocka_unit_test_setup(a_start_without_room_for_its_threads_claims_nothing, crew_clean),
 #endif
     };
-    return RUN_SERVER_TESTS("worker_stop", tests, start_server, stop_server);
+    return RUN_SERVER_TESTS("worker_stop", tests, start_server_of_crew, stop_server);
 }

@@ -13,25 +13,11 @@
 
 #define CROWD 100
 
-static test_server server;
 static emq_client_options client;
 
-static int start_server(void **state) {
-    (void)state;
-    server_start(&server, NULL);
+static int start_server_of_crew(void **state) {
+    (void)start_server(state);
     client = options_for_server(&server);
-    return 0;
-}
-
-static int stop_server(void **state) {
-    (void)state;
-    server_stop(&server);
-    return 0;
-}
-
-static int clean(void **state) {
-    (void)state;
-    crew_clean(&server);
     return 0;
 }
 
@@ -171,12 +157,12 @@ static void who_must_not_sweep_does_not(void **state) {
     emq_worker *worker = crew_open(&client, &options);
     crew_add(worker, "q", crew_return, &verdict, NULL);
     crew_start(worker);
-    crew_enqueue(&server, "q", "y", NULL);
+    crew_enqueue("q", "y", NULL);
     CREW_AWAIT(worker, completed, 1);
     crew_nap(1500);
-    assert_int_equal(crew_calls(&server, "EMQ.STALLED.CHECK"), 0);
-    assert_int_equal(crew_calls(&server, "EMQ.PROMOTE"), 0);
-    assert_int_equal(crew_counts(&server, "q").active, 1);
+    assert_int_equal(crew_calls("EMQ.STALLED.CHECK"), 0);
+    assert_int_equal(crew_calls("EMQ.PROMOTE"), 0);
+    assert_int_equal(crew_counts("q").active, 1);
     crew_end(worker);
 }
 
@@ -216,7 +202,7 @@ static void a_crowd_sweeps_no_more_than_it_must(void **state) {
         crew_nap(200);
     }
     double seconds = (double)(unix_us() - start_us) / 1e6;
-    long long calls = crew_calls(&server, "EMQ.STALLED.CHECK") + crew_calls(&server, "EMQ.PROMOTE");
+    long long calls = crew_calls("EMQ.STALLED.CHECK") + crew_calls("EMQ.PROMOTE");
     print_message("%d workers, %d rounds in %.1f s: %lld sweep calls, %.1f a second\n", CROWD,
                   rounds, seconds, calls, (double)calls / seconds);
     assert_true((double)calls <= 10 * seconds);
@@ -234,12 +220,12 @@ static void a_crowd_sweeps_no_more_than_it_must(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_look_tells_what_is_due, clean),
-        cmocka_unit_test_setup(a_scheduled_job_starts_in_time, clean),
-        cmocka_unit_test_setup(a_lapsed_lease_comes_back, clean),
-        cmocka_unit_test_setup(who_must_not_sweep_does_not, clean),
-        cmocka_unit_test_setup(what_no_sweep_moves_is_not_swept_at_for_ever, clean),
-        cmocka_unit_test_setup(a_crowd_sweeps_no_more_than_it_must, clean),
+        cmocka_unit_test_setup(a_look_tells_what_is_due, crew_clean),
+        cmocka_unit_test_setup(a_scheduled_job_starts_in_time, crew_clean),
+        cmocka_unit_test_setup(a_lapsed_lease_comes_back, crew_clean),
+        cmocka_unit_test_setup(who_must_not_sweep_does_not, crew_clean),
+        cmocka_unit_test_setup(what_no_sweep_moves_is_not_swept_at_for_ever, crew_clean),
+        cmocka_unit_test_setup(a_crowd_sweeps_no_more_than_it_must, crew_clean),
     };
-    return RUN_SERVER_TESTS("worker_sweep", tests, start_server, stop_server);
+    return RUN_SERVER_TESTS("worker_sweep", tests, start_server_of_crew, stop_server);
 }
