@@ -744,6 +744,11 @@ case_examples() {
 admit() { # admit ID PAYLOAD
     "$cli" -s "$socket" EMQ.ENQUEUE 2 "emq:{files}:job:$1" 'emq:{files}:pending' "$1" "$2" >/dev/null
 }
+status_is() { # status_is STATUS [DIR]: what server.sh says of one that does not run
+    local result=0
+    "$source_dir/tools/server.sh" status "${@:2}" >/dev/null 2>&1 || result=$?
+    ((result == $1)) || die "server.sh status ends with $result: ${2:-}"
+}
 unblock_one() {
     local id
     for id in $("$cli" -s "$socket" CLIENT LIST | sed -n 's/^id=\([0-9]*\) .* name=worker .*/\1/p'); do
@@ -769,7 +774,11 @@ case_waiting() {
     wait_for unblock_one
     admit JOB00000000003 unblocked
     wait_for grep -q unblocked "$scratch/part"
+    "$source_dir/tools/server.sh" status "$scratch/server" | grep -qxF "socket=$socket" || die 'no status'
     "$source_dir/tools/server.sh" stop "$scratch/server" --keep
+    status_is 1 "$scratch/server"
+    status_is 1 "$scratch/removed"
+    status_is 2
     "$source_dir/tools/server.sh" start --dir "$scratch/server" >/dev/null
     admit JOB00000000004 restarted
     wait_for grep -q restarted "$scratch/part"
