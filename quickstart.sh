@@ -436,25 +436,30 @@ note_end() { # note_end PID STATUS
     say "${reasons[-1]}"
 }
 
-# bash forgets a child that ended while it waited for another one; with a forgotten child among those
-# that are asked for, wait fails at once.
+# bash forgets a child that ended while it waited for another one: `wait -n` passes it over then, while
+# a wait for it alone still has its status.
 note_forgotten() {
-    local pid
+    local pid result
     [[ -d /proc/$tick ]] || tick=
     for pid in "${!role[@]}"; do
-        [[ -d /proc/$pid ]] || note_end "$pid" 137
+        [[ ! -d /proc/$pid ]] || continue
+        result=0
+        wait "$pid" 2>/dev/null || result=$?
+        note_end "$pid" "$result"
     done
 }
 
 run() {
-    local tick='' ended result
+    local tick='' ended result pause
     started=$(now_us)
     next_line=5000000
     start_producer
     [[ -n $kill_one ]] || start_workers 1
     while ((${#role[@]} > 0)); do
         if [[ -z $tick ]]; then
-            sleep "$([[ -z $victim ]] && echo 0.5 || echo 0.05)" &
+            pause=0.5
+            [[ -z $victim ]] || pause=0.05
+            sleep "$pause" &
             tick=$!
         fi
         ended=
@@ -464,6 +469,7 @@ run() {
         if [[ ${ended:-} == "$tick" ]]; then
             tick=
             [[ -z $victim ]] || kill_victim
+            note_forgotten
             progress
         elif [[ -n ${ended:-} ]]; then
             note_end "$ended" "$result"
