@@ -28,9 +28,11 @@ DIR is by default this repository, of which only the files that git tracks are t
 Symbolic links are not followed; fifos, sockets and devices are not opened. A file that can't be read,
 changes while it is hashed, or vanishes is listed with its reason.
 
-Exit status: 0 every file is in the verified manifest; 1 some are not, and are listed, or the counts
-don't agree; 2 wrong use, or packages are missing and can't be installed; 129, 130, 143 after a hangup,
-an interrupt (Ctrl-C), a SIGTERM, which leave nothing behind.
+Exit status: 0 every file is in the verified manifest, and no worker was lost (but for the one that
+--kill-one kills); 1 some files are not, and are listed, or the counts don't agree, or a worker was lost,
+or a part of the run failed: the last line tells what it was; 2 wrong use, or packages are missing and
+can't be installed; 129, 130, 143 after a hangup, an interrupt (Ctrl-C), a SIGTERM, which leave nothing
+behind.
 
 Environment: EMQ_BUILD_DIR (where to build; default build/), TMPDIR, XDG_CACHE_HOME, VALKEY_SERVER;
 EMQ_BIN_DIR and EMQ_MODULE (folder of the example programs, and emq.so: use these and build nothing).
@@ -57,11 +59,16 @@ declare -A role=()   # what each running child is: pid -> producer, or a worker'
 open_line=           # yes: the terminal's cursor is behind a progress line
 finished_well=
 status=0
+reasons=() # why it is not 0, for the last line
 
 say() { printf 'quickstart: %s\n' "$1" >&2; }
 fail() { # fail SENTENCE [STATUS]
     say "$1"
     exit "${2:-1}"
+}
+flaw() { # flaw SENTENCE: the run goes on, and will have failed
+    status=1
+    reasons+=("$1")
 }
 
 # ---- the command line ----
@@ -362,7 +369,7 @@ kill_victim() {
 read_counts() {
     "$bin/quickstart_counts" --socket "${facts[socket]}" --queue "$queue" --patience 0 \
         >"$work/counts" 2>"$work/counts.log" &
-    wait "$!" || return 1
+    wait "$!" 2>/dev/null || return 1
     read_facts "$work/counts"
     # a file that a full disk has cut short is no answer
     [[ -n ${facts[pending]:-} && -n ${facts[active]:-} && -n ${facts[dead]:-} && -n ${facts[completed]:-} ]]
@@ -404,55 +411,65 @@ note_end() { # note_end PID STATUS
         : >"$work/out/finished"
         [[ -z $kill_one ]] || start_victim
         who='the producer'
-    elif [[ $who == 1 && -n $victim ]]; then
-        victim=
-        say 'no worker was killed: there was no job for it'
-        status=1
     else
-        who="worker $who"
-        if [[ ${role[*]} == producer ]]; then
+        if [[ $who == 1 && -n $victim ]]; then # it has ended by itself
+            victim=
+            (($2 > 1)) || {
+                flaw 'no worker was killed: there was no job for it'
+                say "${reasons[-1]}"
+            }
+            start_workers 2
+        elif [[ ${role[*]} == producer ]]; then
             for other in "${!role[@]}"; do
                 kill -TERM "$other" 2>/dev/null || true
             done
         fi
+        who="worker $who"
     fi
     (($2 > 1)) || return 0
     end_line
     if (($2 > 128)); then
-        say "$who was ended by signal $(($2 - 128))"
+        flaw "$who was ended by signal $(($2 - 128))"
     else
-        say "$who gave up (exit status $2)"
+        flaw "$who gave up (exit status $2)"
     fi
-    status=1
+    say "${reasons[-1]}"
 }
 
-# bash forgets a child that ended while it waited for another one; with a forgotten child among those
-# that are asked for, wait fails at once.
+# bash forgets a child that ended while it waited for another one: `wait -n` passes it over then, while
+# a wait for it alone still has its status.
 note_forgotten() {
-    local pid
+    local pid result
     [[ -d /proc/$tick ]] || tick=
     for pid in "${!role[@]}"; do
-        [[ -d /proc/$pid ]] || note_end "$pid" 137
+        [[ ! -d /proc/$pid ]] || continue
+        result=0
+        wait "$pid" 2>/dev/null || result=$?
+        note_end "$pid" "$result"
     done
 }
 
 run() {
-    local tick='' ended result
+    local tick='' ended result pause
     started=$(now_us)
     next_line=5000000
     start_producer
     [[ -n $kill_one ]] || start_workers 1
     while ((${#role[@]} > 0)); do
         if [[ -z $tick ]]; then
-            sleep "$([[ -z $victim ]] && echo 0.5 || echo 0.05)" &
+            pause=0.5
+            [[ -z $victim ]] || pause=0.05
+            sleep "$pause" &
             tick=$!
         fi
         ended=
         result=0
-        wait -n -p ended "$tick" "${!role[@]}" || result=$?
+        # bash would tell of a child that was killed in its own words
+        wait -n -p ended "$tick" "${!role[@]}" 2>/dev/null || result=$?
         if [[ ${ended:-} == "$tick" ]]; then
             tick=
             [[ -z $victim ]] || kill_victim
+            note_forgotten
             progress
         elif [[ -n ${ended:-} ]]; then
             note_end "$ended" "$result"
@@ -509,27 +526,27 @@ report_counts() { # report_counts FOUND LINES FAILURES
         printf '  the counts agree: found = completed = lines + failures\n'
     else
         printf '  THE COUNTS DO NOT AGREE: found, completed, and lines + failures should be equal\n'
-        status=1
+        flaw 'the counts do not agree'
     fi
     if ((facts[active] > 0)); then
         printf '  %s still leased: claimed by a worker that ended before it completed them\n' \
             "${facts[active]}"
-        status=1
+        flaw "jobs are still leased"
     fi
     if ((facts[dead] > 0)); then
         printf '  %s dead: three workers died with them in hand\n' "${facts[dead]}"
-        status=1
+        flaw "jobs are dead"
     fi
     if ((facts[pending] > 0)); then
         printf '  %s still pending: no worker was left to claim them\n' "${facts[pending]}"
-        status=1
+        flaw "jobs are still pending"
     fi
 }
 
 list_failures() { # list_failures FILE TITLE
     [[ -s $1 ]] || return 0
-    status=1
-    printf '%s\n' "$2"
+    flaw "some $2"
+    printf '%s:\n' "$2"
     awk '{ tab = index($0, "\t"); print "  " substr($0, tab + 1) ": " substr($0, 1, tab - 1) }' \
         <"$1" | printable
 }
@@ -558,7 +575,7 @@ verify() {
     else
         printf 'manifest: sha256sum -c does not confirm it; changed after they were hashed:\n'
         printable <"$work/verified" | sed 's/^/  /'
-        status=1
+        flaw 'the manifest is not confirmed'
     fi
 }
 
@@ -577,8 +594,8 @@ report() {
         "$(seconds_of "$elapsed")" "$(per_second "${facts[completed]}" "$elapsed")"
     report_workers
     report_counts "$found" "$lines" "$failures"
-    list_failures "$work/out/failures" 'could not be hashed:'
-    list_failures "$work/out/producer.list" 'could not be looked at:'
+    list_failures "$work/out/failures" 'could not be hashed'
+    list_failures "$work/out/producer.list" 'could not be looked at'
     verify
 }
 
@@ -587,7 +604,7 @@ save_manifest() {
         if cat -- "$work/out/manifest" >"$manifest_file"; then
             printf 'manifest: saved as %s\n' "$manifest_file"
         else
-            status=1
+            flaw 'the manifest was not saved'
         fi
     fi
     if [[ -n $keep ]]; then
@@ -603,6 +620,13 @@ tell_kept() {
     printf '  %q -p %q EMQ.VERSION\n' "${facts[cli]}" "${facts[port]}"
     printf 'stop it, and remove what is left:\n'
     printf '  %q stop %q && rm -r %q\n' "$repository/tools/server.sh" "$server" "$work"
+}
+
+tell_flaws() {
+    local text
+    ((status != 0)) || return 0
+    text=$(printf '; %s' "${reasons[@]}")
+    printf 'exit status %s: %s\n' "$status" "${text#; }"
 }
 
 # ---- the end, whichever way it comes ----
@@ -662,4 +686,5 @@ report
 save_manifest
 finished_well=yes
 [[ -z $keep ]] || tell_kept
+tell_flaws
 exit "$status"

@@ -25,7 +25,7 @@ start   runs a server with the recommended configuration (tools/valkey.conf) and
   --conf 'LINE'      one more line of configuration; may be repeated, the last word counts
 stop    ends the server and removes its folder; --keep leaves the folder. Exit status 3, with the
         report printed and the folder left, when a sanitizer or the server itself reported an error.
-status  prints the same lines as start for a running server; exit status 1 when it does not run.
+status  prints the same lines as start for a running server; exit status 1 when none runs there.
 
 Exit status: 0 done; 1 it failed, with the reason; 2 wrong use; 3 a report of an error.
 TEXT
@@ -271,7 +271,8 @@ stop() {
 
 status() {
     local dir=${1:-} pid
-    [[ -n $dir && -f $dir/facts ]] || fail "no server's folder: '$dir'" 2
+    [[ $# == 1 && -n $dir ]] || fail 'status takes a DIR (see --help)' 2
+    [[ -f $dir/facts ]] || fail "no server runs in $dir" # removed, or never one's folder
     dir=$(realpath -e -- "$dir")
     pid=$(running_pid "$dir") || fail "no server runs in $dir"
     print_facts "$dir" "$pid"

@@ -168,11 +168,12 @@ EMQ_API int emq_claim(emq_job **out, emq_client *client, const char *queue, uint
  *
  * @param client an open client.
  * @param lease  the job's lease.
- * @return 0; EMQ_GONE (completed before, or removed); EMQ_ESTALE (another holder has it, or it was
- *         taken back: drop the result); EMQ_ELANE; EMQ_EFLOW; EMQ_EINVAL; EMQ_EQUEUE; EMQ_EID_…;
- *         EMQ_EKIND; EMQ_ECLOSED; EMQ_EFORKED; EMQ_ECONNECT (nothing was done, as for emq_enqueue);
- * EMQ_ETIMEOUT and EMQ_ECONNLOST (repeat it: EMQ_GONE then means that it was done); the server's
- *         refusals; EMQ_EPROTOCOL; EMQ_ENOMEM; EMQ_ESYSTEM. Since 0.1.0.
+ * @return 0; EMQ_GONE (completed before, or removed); EMQ_ESTALE (somebody else has claimed it
+ *         since, or it was settled or given back under this lease: drop the result; a lease that a
+ *         sweep took back is good until somebody claims the job anew); EMQ_ELANE; EMQ_EFLOW;
+ * EMQ_EINVAL; EMQ_EQUEUE; EMQ_EID_…; EMQ_EKIND; EMQ_ECLOSED; EMQ_EFORKED; EMQ_ECONNECT (nothing was
+ * done, as for emq_enqueue); EMQ_ETIMEOUT and EMQ_ECONNLOST (repeat it: EMQ_GONE then means that it
+ * was done); the server's refusals; EMQ_EPROTOCOL; EMQ_ENOMEM; EMQ_ESYSTEM. Since 0.1.0.
  */
 EMQ_API int emq_complete(emq_client *client, const emq_lease *lease);
 

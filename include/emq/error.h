@@ -71,7 +71,7 @@ typedef enum emq_class {
     EMQ_RESULT(ETIMEOUT, -40, UNKNOWN, "no answer within the deadline; it may have been done")     \
     EMQ_RESULT(ECONNLOST, -41, UNKNOWN, "the connection was lost; it may have been done")          \
     EMQ_RESULT(ECANCELED, -42, UNKNOWN, "canceled; if it was sent, it may have been done")         \
-    EMQ_RESULT(ESTALE, -50, STALE, "the lease is stale: another holder, or taken back")            \
+    EMQ_RESULT(ESTALE, -50, STALE, "the lease is stale: another holder's, or over")                \
     EMQ_RESULT(EJOBGONE, -51, STALE, "the job is gone")                                            \
     EMQ_RESULT(EFENCE_ABSENT, -60, SERVER, "{emq}:version is absent: EMQ.INSTALL was never run")   \
     EMQ_RESULT(EFENCE, -61, SERVER, "{emq}:version holds another wire")                            \

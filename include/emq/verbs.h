@@ -79,7 +79,9 @@ EMQ_API int emq_enqueues(int *results, emq_id *ids, emq_client *client, const ch
 EMQ_API int emq_claims(emq_jobs **out, emq_client *client, const char *queue, uint32_t lease_ms,
                        uint32_t max, uint32_t timeout_ms);
 
-/* Settling and prolonging. */
+/* Settling and prolonging. A lease settles its job until somebody else claims that, or until it was
+ * settled or given back under this lease: EMQ_ESTALE from then on, unless the job is gone. That the
+ * lease's time has passed, or that a sweep has taken it back, does not keep it from settling. */
 
 /**
  * Prolongs a lease, from the server's now.
@@ -87,15 +89,16 @@ EMQ_API int emq_claims(emq_jobs **out, emq_client *client, const char *queue, ui
  * @param client   an open client.
  * @param lease    the job's lease.
  * @param lease_ms 1 to 2147483647 milliseconds.
- * @return 0; EMQ_GONE; EMQ_ESTALE (another holder, or taken back). Since 0.1.0.
+ * @return 0; EMQ_GONE; EMQ_ESTALE (another holder's; settled or given back; or taken back by a
+ * sweep, which leaves the job to be settled but not to be prolonged). Since 0.1.0.
  */
 EMQ_API int emq_extend(emq_client *client, const emq_lease *lease, uint32_t lease_ms);
 
 /**
  * Prolongs many leases of one queue to one deadline.
  *
- * @param results  receives one for each lease: 0; EMQ_ESTALE (gone, another holder, or taken back);
- *                 or the negative result of this function where nothing is known.
+ * @param results  receives one for each lease: 0; EMQ_ESTALE (gone, or as for emq_extend); or the
+ *                 negative result of this function where nothing is known.
  * @param client   an open client.
  * @param leases   the leases.
  * @param count    1 to EMQ_MEMBERS_MAX.

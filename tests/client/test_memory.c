@@ -248,7 +248,7 @@ static void pools_survive(void **state) {
 }
 
 /* Without an allocation, so that it is not among those that are counted. The words are short:
- * jansson reads on behind one of 16 bytes or more when there is no memory for it to grow. */
+ * jansson reads on behind one of 14 bytes or more when there is no memory for it to grow. */
 static void publish(void) {
     static const char words[] = "EMQ.PUBLISH 1 emq:{q}: done job text one any \"\\xff\\xfe\"\r\n";
     char answer[64] = "";

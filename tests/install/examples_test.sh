@@ -108,10 +108,19 @@ end_with() { # end_with SIGNAL: ends what was started, which must end well
     ((result == 0)) || fail "exit status $result after SIG$1"
 }
 
+is_wrong_use() { # is_wrong_use ARGUMENT...: told at once, and of no queue
+    local result=0
+    timeout "$deadline" "$program" "$@" >"$scratch/log" 2>&1 </dev/null || result=$?
+    ((result == 2)) || fail "exit status $result of: $*"
+    grep -q '^Usage: ' "$scratch/log" || fail "no usage is told of: $*"
+}
+
 # ---- the examples ----
 
 run_producer() {
     local id payloads number
+    is_wrong_use --help
+    is_wrong_use -0 --help
     said=$(printf 'one\n\ntwo words\nlast' | "$program" lines) || fail "$said"
     [[ $said == '4 jobs are known to be admitted' ]] || fail "it said: $said"
     payloads=$(for id in $(ask ZRANGE 'emq:{lines}:pending' 0 -1); do
@@ -181,6 +190,8 @@ run_async_worker() {
 
 run_worker() {
     local number
+    is_wrong_use --help
+    is_wrong_use work 4 5
     for number in {10..59}; do
         admit work "JOB000000000$number" "payload $number"
     done

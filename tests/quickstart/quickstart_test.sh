@@ -61,6 +61,10 @@ quickstart() { # quickstart STATUS ARGUMENT...: runs to the end and checks the e
 }
 through=() # a command that runs it
 
+last_line_is() { # last_line_is TEXT
+    [[ $(tail -n 1 "$scratch/out") == "$1" ]] || die "the last line is: $(tail -n 1 "$scratch/out")"
+}
+
 counts_are() { # counts_are FOUND COMPLETED LINES FAILURES
     local name value
     for name in 'files found' 'jobs completed' 'manifest lines' 'failures listed'; do
@@ -297,6 +301,7 @@ TEXT
     output_has '  swapped/file: a folder on its path became something else'
     output_has 'sha256sum -c does not confirm it'
     output_has '  late: FAILED'
+    last_line_is 'exit status 1: some could not be hashed; the manifest is not confirmed'
     output_lacks 'stays:'
     nothing_left
 }
@@ -344,6 +349,8 @@ TEXT
     counts_are 30 30 30 0 # the other one has done its job
     output_has 'the counts agree'
     output_has 'manifest: verified with sha256sum -c'
+    last_line_is 'exit status 1: worker 1 was ended by signal 9'
+    ! grep -q 'quickstart.sh: line' "$scratch/err" || die "bash tells of the end in its own words"
     nothing_left
     : >"$scratch/all"
     quickstart 1 "$tree" --workers 2
@@ -351,6 +358,8 @@ TEXT
     output_has 'THE COUNTS DO NOT AGREE'
     output_has '2 still leased'
     output_has '28 still pending: no worker was left to claim them'
+    grep -qxE 'exit status 1: (worker [12] was ended by signal 9; ){2}the counts do not agree; jobs are still leased; jobs are still pending' \
+        "$scratch/out" || die "not every reason is told"
     nothing_left
 }
 
@@ -364,6 +373,7 @@ case_kill_one() {
     counts_are 600 600 600 0
     output_has 'the counts agree'
     output_has 'manifest: verified with sha256sum -c'
+    output_lacks 'exit status'
     [[ $(wc -l <"$scratch/manifest") == 600 ]] || die "not 600 lines"
     (cd "$tree" && find . -type f -printf '%P\0' | sort -z | xargs -0 sha256sum --) |
         sort | diff - <(sort "$scratch/manifest") || die "sha256sum writes other lines"
@@ -371,6 +381,8 @@ case_kill_one() {
     rm -r "$tree/0" "$tree/1"
     quickstart 1 "$tree" --kill-one
     error_has 'there was no job for it'
+    counts_are 0 0 0 0 # the report is whole all the same
+    last_line_is 'exit status 1: no worker was killed: there was no job for it'
     printf x >"$tree/one"
     quickstart 0 "$tree" --kill-one
     counts_are 1 1 1 0
@@ -732,6 +744,11 @@ case_examples() {
 admit() { # admit ID PAYLOAD
     "$cli" -s "$socket" EMQ.ENQUEUE 2 "emq:{files}:job:$1" 'emq:{files}:pending' "$1" "$2" >/dev/null
 }
+status_is() { # status_is STATUS [DIR]: what server.sh says of one that does not run
+    local result=0
+    "$source_dir/tools/server.sh" status "${@:2}" >/dev/null 2>&1 || result=$?
+    ((result == $1)) || die "server.sh status ends with $result: ${2:-}"
+}
 unblock_one() {
     local id
     for id in $("$cli" -s "$socket" CLIENT LIST | sed -n 's/^id=\([0-9]*\) .* name=worker .*/\1/p'); do
@@ -757,7 +774,11 @@ case_waiting() {
     wait_for unblock_one
     admit JOB00000000003 unblocked
     wait_for grep -q unblocked "$scratch/part"
+    "$source_dir/tools/server.sh" status "$scratch/server" | grep -qxF "socket=$socket" || die 'no status'
     "$source_dir/tools/server.sh" stop "$scratch/server" --keep
+    status_is 1 "$scratch/server"
+    status_is 1 "$scratch/removed"
+    status_is 2
     "$source_dir/tools/server.sh" start --dir "$scratch/server" >/dev/null
     admit JOB00000000004 restarted
     wait_for grep -q restarted "$scratch/part"

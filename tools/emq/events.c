@@ -172,6 +172,7 @@ const tool_verb verb_events = {
     .most = 1,
     .summary = "Follow the messages that are published on a queue's channel",
     .details =
+        "No verb sends messages by itself: programs publish them, with emq_publish.\n"
         "A message is printed with its number, what happened, to which job, and what else it\n"
         "says. A connection that was lost is opened again; messages that were missed are\n"
         "gone, and a line tells how many. It needs the right to SUBSCRIBE to the channel.\n",

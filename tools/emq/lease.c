@@ -249,9 +249,10 @@ static int run_settling(settling *s) {
 }
 
 #define LEASE_ARGUMENTS "QUEUE ID TOKEN|-"
-#define LEASE_DETAILS                                                                              \
+#define LEASE_READ                                                                                 \
     "The lease is one that emq claim printed; - reads leases from standard input, one a\n"         \
-    "line. Exit status 1: the job is gone; 5: the lease is stale.\n"
+    "line. "
+#define LEASE_DETAILS LEASE_READ "Exit status 1: the job is gone; 5: the lease is stale.\n"
 
 static int do_complete(const settling *s, const emq_lease *lease) {
     return emq_complete(s->t->client, lease);
@@ -302,7 +303,9 @@ const tool_verb verb_fail = {
     .least = 1,
     .most = 3,
     .summary = "Count a failed attempt of claimed jobs: they are tried again, or dead",
-    .details = LEASE_DETAILS "A job that is a dead letter now is exit status 1, too.\n",
+    .details =
+        LEASE_READ "Exit status 1: it is a dead letter now; 5: the job is gone, or the lease is\n"
+                   "stale.\n",
     .example = "emq fail orders JOB0NgWEfAEJfs 1 --error 'no such order' --delay 5m\n",
     .options = fail_options,
     .run = run_fail,
@@ -350,7 +353,7 @@ const tool_verb verb_delay = {
     .least = 1,
     .most = 3,
     .summary = "Give claimed jobs back for later, without counting a failure",
-    .details = LEASE_DETAILS,
+    .details = LEASE_READ "Exit status 5: the job is gone, or the lease is stale.\n",
     .example = "emq delay orders JOB0NgWEfAEJfs 1 --in 10m\n",
     .options = delay_options,
     .run = run_delay,

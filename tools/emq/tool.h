@@ -22,7 +22,7 @@ enum {
     TOOL_USAGE = 2,   /* the command line is wrong; nothing was sent */
     TOOL_RETRY = 3,   /* nothing was done, and the same may work in a while */
     TOOL_REFUSED = 4, /* the server refuses until somebody acts */
-    TOOL_STALE = 5,   /* the lease is another holder's, or was taken back */
+    TOOL_STALE = 5,   /* the lease is another holder's, or over */
     TOOL_UNKNOWN = 6, /* sent, and no answer came: it may have been done or not */
     TOOL_BROKEN = 7,  /* a broken answer, no memory, or output that can't be written */
 };
