@@ -853,6 +853,73 @@ case_work_time() {
     json_is '.[0] | .failures == 0'
 }
 
+# Pending jobs that nobody can claim are no reason to wait without a word.
+case_work_paused() {
+    a_server
+    emq 0 enqueue q x -q
+    emq 0 pause q r
+    emq 0 work r -e -- true
+    emq 1 work q -e -- true
+    error_has 'q is paused'
+    emq 1 work q -e --json -- true
+    json_error_is 'map(select(.note // "" | contains("q is paused"))) | length == 1'
+    counts_are 1 0 0 0
+    # paused while the last job runs: that one is finished
+    emq 0 resume q
+    emq 0 enqueue q y -q
+    EMQ_TOOL=$tool emq 1 work q -e -- sh -c '"$EMQ_TOOL" pause q'
+    error_has '1 completed'
+    counts_are 1 0 0 0
+}
+
+# Claims that are refused until somebody acts end it, at the start and later on.
+case_work_refused() {
+    local as
+    a_server
+    "$cli" -s "$socket" ACL SETUSER idler reset on '>x' '+@all' -emq.claim -emq.claims '~*' '&*' >/dev/null
+    as="unix://idler:x@$socket"
+    emq 0 enqueue q x -q
+    emq 4 work q --url "$as" -- true
+    error_has 'cannot claim'
+    error_has "'EMQ.CLAIMS'"
+    emq 4 work q -e --url "$as" -- true
+    emq 4 work q -e --json --url "$as" -- true
+    json_error_is 'map(select(.error == "EMQ_ENOPERM" and .status == 4 and .what == "cannot claim" and (.detail | contains("EMQ.CLAIMS")))) | length == 1'
+    json_is 'any(.event == "trouble" and .result == "EMQ_ENOPERM")'
+    # no right to look for the end
+    "$cli" -s "$socket" ACL SETUSER idler reset on '>x' '+@all' -zrange '~*' '&*' >/dev/null
+    emq 4 work q -e --url "$as" -- true
+    error_has 'cannot look for jobs'
+}
+
+# What is in hand is finished first.
+case_work_lost_right() {
+    a_server
+    local result=0
+    "$cli" -s "$socket" ACL SETUSER worker reset on '>x' '+@all' '~*' '&*' >/dev/null
+    emq 0 enqueue q one two -q
+    start_work q --url "unix://worker:x@$socket" -- sh -c 'touch "$0/started"; until [ -e "$0/go" ]; do sleep 0.02; done' "$scratch"
+    wait_for is_there "$scratch/started"
+    "$cli" -s "$socket" ACL SETUSER worker -emq.claims >/dev/null
+    touch "$scratch/go"
+    wait "${background[0]}" || result=$?
+    background=()
+    ((result == 4)) || die "exit status $result"
+    error_has '1 completed'
+    counts_are 1 0 0 0
+    # the server comes back without its fence, while a worker waits
+    "$cli" -s "$socket" ACL SETUSER worker +emq.claims >/dev/null
+    result=0
+    start_work other -- true
+    wait_for is_waiting
+    "$cli" -s "$socket" SET '{emq}:version' 'another wire' >/dev/null
+    "$cli" -s "$socket" CLIENT KILL SKIPME yes >/dev/null
+    wait "${background[0]}" || result=$?
+    background=()
+    ((result == 4)) || die "exit status $result"
+    error_has '{emq}:version'
+}
+
 # Every kind of key is known, with its queue and what its id tells.
 case_key() {
     local tail

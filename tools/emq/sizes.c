@@ -140,6 +140,19 @@ int sizes_read(sizes *out, emq_pipeline *pipeline, const char *const *queues, si
     return result;
 }
 
+int sizes_read_paused(int *out, emq_client *client, const char *queue) {
+    char key[EMQ_KEY_MAX + 1];
+    const char *const words[] = {"HGETALL", key};
+    emq_reply *reply = NULL;
+    int result = emq_key_queue(key, sizeof(key), queue, EMQ_KEY_META);
+    if (result >= 0) {
+        result = emq_client_command(&reply, client, 2, words, NULL);
+    }
+    *out = result == EMQ_OK && read_part(KIND_PAUSED, reply) != 0;
+    emq_reply_free(reply);
+    return result;
+}
+
 json_t *sizes_to_json(const char *queue, const sizes *s) {
     json_t *object = json_object();
     (void)json_object_set_new(object, "queue", json_string(queue));

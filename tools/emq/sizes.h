@@ -28,6 +28,9 @@ typedef struct sizes {
  * after. 0: look at each one's result; or what kept the pipeline from running. */
 int sizes_read(sizes *out, emq_pipeline *pipeline, const char *const *queues, size_t count);
 
+/* Whether a queue is paused, as a worker may ask, too. A result of emq_client_command. */
+int sizes_read_paused(int *out, emq_client *client, const char *queue);
+
 /* The members of a document about a queue. */
 json_t *sizes_to_json(const char *queue, const sizes *s);
 
