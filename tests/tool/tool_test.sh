@@ -417,7 +417,12 @@ case_leases() {
     # the worst of several counts, and one that is wrong keeps no other one
     { printf 'q JOB0NgWEfAEJfs 1\nnonsense\n' && jq -r '"\(.queue) \(.id) \(.token)"' "$scratch/out"; } >"$scratch/in"
     emq 2 requeue - <"$scratch/in"
+    error_has 'line 2 of standard input is no lease'
     counts_are 1 0 2 1
+    printf 'q JOB0NgWEfAEJfs 1\n\n' | emq 2 requeue -
+    error_has 'line 2 of standard input is no lease'
+    printf 'q JOB0NgWEfAEJfs 1\nq JOB0NgWEfAEJfs 1\nq JOB0NgWEfAEJ 1\n' | emq 2 requeue - --json
+    error_has 'line 3 of standard input'
     emq 2 complete q JOB0NgWEfAEJfs
     emq 2 complete q JOB0NgWEfAEJfs 0
     emq 2 complete q JOB0NgWEfAEJfs x
