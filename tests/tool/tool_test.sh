@@ -448,7 +448,15 @@ case_look() {
     local id
     a_server
     emq 1 peek q
+    output_has PAYLOAD
     emq 1 dead q
+    "$cli" -s "$socket" SET 'emq:{bad}:pending' x >/dev/null
+    emq 4 peek bad
+    no_output
+    "$cli" -s "$socket" ZADD 'emq:{bad}:dead' 0 JOB0NgWEfAEJfs >/dev/null
+    "$cli" -s "$socket" SET 'emq:{bad}:job:JOB0NgWEfAEJfs' x >/dev/null
+    emq 4 dead bad
+    no_output
     emq 0 enqueue q one two $'three\e[2J'
     mapfile -t ids <"$scratch/out"
     emq 0 peek q
