@@ -105,6 +105,15 @@ case_help() {
     cmp "$scratch/help" "$scratch/out"
     emq 0 --version
     output_has 'emq '
+    emq 0 version --json
+    json_is '.[0] | (.tool | length) > 0 and (.libemq | length) > 0 and (.tls | type) == "boolean"'
+    local status=2 words='without TLS'
+    jq -e .tls "$scratch/out" >/dev/null && status=3 words='with TLS'
+    emq 0 version
+    output_has "$words"
+    emq "$status" ping --url rediss://127.0.0.1:1 # refused before it connects, or there is nobody
+    # what the detail only repeats is said once
+    (($(grep -o 'built without TLS' "$scratch/err" | wc -l) <= 1)) || die 'it is said twice'
     emq 2 no-such-verb
     error_has 'there is no verb no-such-verb'
     emq 2 help no-such-verb

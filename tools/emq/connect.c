@@ -49,7 +49,7 @@ int tool_fail(const tool *t, const char *what, int result, const char *detail) {
         return tool_status(result);
     }
     (void)fprintf(stderr, "emq %s: %s: %s", t->verb->name, what, emq_strerror(result));
-    if (detail[0] != '\0') {
+    if (detail[0] != '\0' && strcmp(detail, emq_strerror(result)) != 0) {
         (void)fprintf(stderr, " (");
         tool_print_bytes(stderr, detail, strlen(detail), 0);
         (void)fprintf(stderr, ")");
