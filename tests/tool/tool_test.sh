@@ -541,6 +541,8 @@ case_dead() {
     output_is '1 reprocessed'
     counts_are 2 0 0 0
     emq 1 reprocess q --all --yes
+    output_is '0 reprocessed'
+    emq 1 reprocess q --all </dev/null # there is nothing to ask
     # one that can't be revived so keeps no other one from it
     for lease in 1 2 3; do
         "$cli" -s "$socket" ZADD 'emq:{odd}:dead' 0 "JOB0000000000$lease" >/dev/null
@@ -571,7 +573,7 @@ case_confirm() {
     local answer
     for answer in n '' yess; do
         script -qec "$(printf '%q ' "$tool" reprocess q --all)" /dev/null <<<"$answer" >"$scratch/out" && die 'it went on'
-        output_has 'Make 1 dead jobs of q pending again? [y/N]'
+        output_has 'Make 1 dead job of q pending again? [y/N]'
         counts_are 0 0 0 1
     done
     script -qec "$(printf '%q ' "$tool" reprocess q --all)" /dev/null <<<y >"$scratch/out"
@@ -603,7 +605,16 @@ case_switch() {
     emq 0 resume q --json
     json_is '. == [{"queue":"q","result":"EMQ_OK"}]'
     emq 0 claim q
+    no_error
     emq 2 pause q 'no queue'
+    # a name that nobody has used may be a slip
+    emq 0 pause q other
+    error_has 'other has no jobs and no counts: is that its name?'
+    (($(wc -l <"$scratch/err") == 1)) || die 'more was said'
+    emq 0 resume other # it is paused: that was its name
+    no_error
+    emq 0 resume other --json
+    json_error_is '.[0].note | startswith("other has no jobs")'
 }
 
 # Queues are found by their keys, also when there are many that are none of theirs.
@@ -664,7 +675,10 @@ case_stats() {
     emq 2 stats 'not a queue'
     "$cli" -s "$socket" SET 'emq:{bad}:dead' x >/dev/null
     emq 4 stats bad q
-    error_has 'bad: a key of the queue has another type'
+    error_has 'bad: a key of the queue has another type (WRONGTYPE'
+    emq 4 stats bad --json
+    json_error_is '.[0].error == "EMQ_EWRONGTYPE" and (.[0].detail | startswith("WRONGTYPE"))'
+    emq 4 stats bad q
     output_has 'queue       q'
 }
 

@@ -241,22 +241,17 @@ static void print_sizes(const char *queue, const sizes *s) {
     print_time("next due", s->next_ms);
 }
 
-static int is_nothing(const sizes *s) {
-    return s->pending + s->active + s->scheduled + s->dead + s->completed + s->failed == 0 &&
-           !s->is_paused;
-}
-
 static int print_stats(const tool *t, const queue_row *row) {
     if (row->sizes.result != EMQ_OK) {
-        return tool_fail(t, row->name, row->sizes.result, "");
+        return tool_fail(t, row->name, row->sizes.result, row->sizes.detail);
     }
     if (t->json) {
         tool_print_json(sizes_to_json(row->name, &row->sizes));
     } else {
         print_sizes(row->name, &row->sizes);
     }
-    if (is_nothing(&row->sizes)) {
-        tool_note(t, "%s has no jobs and no counts: is that its name?", row->name);
+    if (sizes_is_nothing(&row->sizes)) {
+        sizes_note_nothing(t, row->name);
         return TOOL_OTHER;
     }
     return TOOL_DONE;
