@@ -162,8 +162,28 @@ case_completion() {
     completes 'claim' help cla
     completes '--lease' claim --l
     completes '--json' claim q --j
-    completes '' claim q
+    completes '' claim --lease 5
     completes '' no-such-verb --j
+    completes 'worker' acl w
+    completes 'producer worker operator installer' acl --json ''
+    export EMQ_URL=unix://$scratch/nothing
+    completes '' claim q
+    a_server
+    emq 0 enqueue orders x -q
+    emq 0 enqueue mail x -q
+    emq 0 queues --names
+    output_is $'mail\norders'
+    emq 0 queues --names --match 'm*' --json
+    json_is '. == [{"queue":"mail"}]'
+    emq 1 queues -n -m nothing
+    emq 2 queues --names --sort dead
+    completes 'orders' stats o
+    completes 'mail orders' pause orders ''
+    completes 'orders' claim --lease 5m o
+    completes '' job orders J
+    completes '' work orders -- o
+    completes '' key o
+    completes '' claim --url "$EMQ_URL" o # of another server, perhaps
 }
 
 case_address() {
