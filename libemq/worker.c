@@ -320,8 +320,8 @@ int emq_worker_add(emq_worker *worker, const char *queue, emq_task_handler handl
     }
     emq_worker_lock(worker);
     int result = EMQ_EINVAL;
-    if (worker->phase == EMQ_PHASE_NEW && worker->queue_count < EMQ_WORKER_QUEUES_MAX &&
-        find_queue(worker, queue) == NULL) {
+    if (worker->phase == EMQ_PHASE_NEW && !worker->is_starting &&
+        worker->queue_count < EMQ_WORKER_QUEUES_MAX && find_queue(worker, queue) == NULL) {
         result = make_queue(&q, worker, queue, &own);
     }
     if (result == EMQ_OK) {
@@ -425,20 +425,27 @@ static int is_refusal(int result) {
     return result < 0 && class != EMQ_CLASS_RETRYABLE && class != EMQ_CLASS_UNKNOWN;
 }
 
-static void set_phase(emq_worker *worker, emq_worker_phase phase) {
-    emq_worker_lock(worker);
-    worker->phase = phase;
-    emq_worker_wake_all(worker);
-    emq_worker_unlock(worker);
-}
-
-static void begin(emq_worker *worker) {
+/* With the mutex held: none of the threads claims a job, or asks who it is, before all are there.
+ * When one is missing, those that are there find that it is over. */
+static int begin(emq_worker *worker) {
     int64_t now = emq_now_ns();
     for (emq_work_queue *q = worker->queues; q != NULL; q = q->next) {
         q->answered_at = now;
         q->beat_at = now;
     }
-    set_phase(worker, EMQ_PHASE_WORKING);
+    int result = create_threads_quietly(worker);
+    worker->phase = result == EMQ_OK ? EMQ_PHASE_WORKING : EMQ_PHASE_ENDED;
+    return result;
+}
+
+/* Only one of several callers may start it; nobody adds a queue from now on. */
+static int claim_start(emq_worker *worker) {
+    emq_worker_lock(worker);
+    int is_startable =
+        worker->phase == EMQ_PHASE_NEW && !worker->is_starting && worker->queues != NULL;
+    worker->is_starting = worker->is_starting || is_startable;
+    emq_worker_unlock(worker);
+    return is_startable;
 }
 
 int emq_worker_start(emq_worker *worker) {
@@ -448,20 +455,16 @@ int emq_worker_start(emq_worker *worker) {
     if (is_forked(worker)) {
         return EMQ_EFORKED;
     }
-    emq_worker_lock(worker);
-    int is_startable = worker->phase == EMQ_PHASE_NEW && worker->queues != NULL;
-    emq_worker_unlock(worker);
-    if (!is_startable) {
+    if (!claim_start(worker)) {
         return EMQ_EINVAL;
     }
     int result = emq_worker_link_open(&worker->settle_link, &worker->settles, EMQ_PHASE_ENDED);
-    if (is_refusal(result)) {
-        return result;
-    }
-    begin(worker);
-    result = create_threads_quietly(worker);
-    if (result != EMQ_OK) {
-        set_phase(worker, EMQ_PHASE_ENDED);
+    int is_refused = is_refusal(result);
+    emq_worker_lock(worker);
+    worker->is_starting = 0;
+    result = is_refused ? result : begin(worker);
+    emq_worker_unlock(worker);
+    if (result != EMQ_OK && !is_refused) {
         join_threads(worker);
     }
     return result;

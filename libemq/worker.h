@@ -75,6 +75,7 @@ struct emq_task {
     int is_exhausted; /* more attempts than allowed */
     int is_overshoot; /* handed over beyond the limit */
     int tries;        /* how often it was sent with an unknown outcome */
+    int is_refused;   /* its verdict waits for an operator: no longer than its lease */
     char *error;
     size_t error_size;
     int64_t delay_ms; /* -1: not set */
@@ -165,9 +166,11 @@ struct emq_worker {
     atomic_int is_over; /* ends connects that are under way */
     /* guarded by the mutex */
     emq_worker_phase phase;
+    int is_starting;    /* somebody connects, to start it */
     int64_t stop_at;    /* the handlers' deadline, once it stops */
     int64_t cut_at;     /* then claims that were cancelled are cut off */
     int64_t give_up_at; /* then nothing waits for the server any more */
+    int has_given_up;   /* that is over: nothing is sent a second time */
     int64_t full_at;    /* when the last slot was in use last */
     emq_task *tasks;
     emq_task_line waiting; /* for a handler */

@@ -29,10 +29,18 @@ static uint32_t free_slots(const emq_worker *worker) {
     return used < capacity(worker) ? capacity(worker) - used : 0;
 }
 
-/* Whether this queue is next among those that wait for slots. */
+/* What that many jobs cost a queue, by its weight. */
+static uint64_t price(const emq_work_queue *q, uint32_t count) {
+    return (uint64_t)count * (PASS_UNIT / q->options.weight);
+}
+
+/* Whether this queue is next among those that wait for slots. One whose claim is on its way, and
+ * will ask for more at once, is one of them: slots that become free together are not for those who
+ * happen to wait just then. */
 static int is_next(const emq_work_queue *q) {
     for (const emq_work_queue *other = q->worker->queues; other != NULL; other = other->next) {
-        if (other->wants_grant && other->pass < q->pass) {
+        int is_after_some = other->wants_grant || (other->is_out && !other->is_empty);
+        if (is_after_some && other->pass < q->pass) {
             return 0;
         }
     }
@@ -61,6 +69,7 @@ static void take_grant(claim *out, emq_work_queue *q) {
     out->wait_ms = 0;
     q->worker->granted += out->count;
     q->worker->virtual_time = q->pass;
+    q->pass += price(q, out->count); /* until it is known how many there are */
     q->wants_grant = 0;
     (void)pthread_cond_broadcast(&q->worker->slots); /* somebody else is next now */
 }
@@ -155,7 +164,7 @@ static void take_in(emq_work_queue *q, emq_job *job, int64_t now) {
         hand_on(task);
         return;
     }
-    q->pass += PASS_UNIT / q->options.weight;
+    q->pass += price(q, 1);
     worker->held++;
     worker->stats.claimed++;
     task->has_slot = 1;
@@ -176,7 +185,10 @@ static void take_answer(emq_work_queue *q, const claim *asked, int result, emq_j
     int64_t now = emq_now_ns();
     size_t count = emq_jobs_get_count(jobs);
     emq_worker_lock(worker);
-    worker->granted -= asked->wait_ms == 0 ? asked->count : 0;
+    if (asked->wait_ms == 0) {
+        worker->granted -= asked->count;
+        q->pass -= price(q, asked->count);
+    }
     if (result >= 0 || result == EMQ_EBADJOB) {
         q->answered_at = now;
         q->has_answered = 1;
@@ -190,6 +202,9 @@ static void take_answer(emq_work_queue *q, const claim *asked, int result, emq_j
         take_in(q, &jobs->jobs[i], now);
     }
     q->is_out = 0;
+    if ((result >= 0 || result == EMQ_EBADJOB) && !q->is_empty) {
+        ask_for_grant(q); /* its claimer is on its way to, and others are woken now */
+    }
     worker->claims_out--;
     (void)pthread_cond_broadcast(&worker->slots);
     emq_worker_check_ended(worker);

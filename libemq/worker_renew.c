@@ -21,9 +21,10 @@ static int64_t beat_ns(const emq_work_queue *q) {
     return (int64_t)q->options.lease_ms * EMQ_NS_PER_MS / BEATS_IN_A_LEASE;
 }
 
-/* A job whose settle was sent has no lease any more, perhaps. */
+/* A job whose settle was sent has no lease any more, perhaps; one whose settle is refused must not
+ * be kept for ever. */
 static int is_renewable(const emq_task *task) {
-    return task->notice < EMQ_NOTICE_OVERTIME && task->tries == 0 &&
+    return task->notice < EMQ_NOTICE_OVERTIME && task->tries == 0 && !task->is_refused &&
            (task->state == TASK_WAITING || task->state == TASK_RUNNING ||
             task->state == TASK_DECIDED);
 }

@@ -3,7 +3,7 @@
  *
  * What is not known to have been done is not simply sent again. A complete and a requeue may be,
  * under their token; behind a fail or a delay the row is looked at first. Both only while the lease
- * lives. */
+ * lives. What is refused until an operator has mended something is sent again as long. */
 #include <emq/pipeline.h>
 #include <emq/read.h>
 #include <string.h>
@@ -153,13 +153,19 @@ static void send_batch(batch *b) {
     }
 }
 
+/* Nothing was done, and nothing will be until an operator has mended it. */
+static int is_operators(int result) {
+    return result == EMQ_EFENCE_ABSENT || result == EMQ_EFENCE || result == EMQ_EAUTH ||
+           result == EMQ_ENOPERM;
+}
+
 /* What one of them says about the connection: the first failure that is not about its own job. */
 static int find_trouble(const batch *b) {
     for (size_t i = 0; i < b->count; i++) {
         emq_class class = emq_err_class(b->results[i]);
         if (class == EMQ_CLASS_RETRYABLE || class == EMQ_CLASS_UNKNOWN ||
             class == EMQ_CLASS_PROTOCOL || class == EMQ_CLASS_INTERNAL ||
-            b->results[i] == EMQ_ECLOSED) {
+            b->results[i] == EMQ_ECLOSED || is_operators(b->results[i])) {
             return b->results[i];
         }
     }
@@ -187,7 +193,9 @@ static meaning read_result(const emq_task *task, int result) {
     case EMQ_CLASS_PROTOCOL:
         return MEANS_UNSURE;
     default:
-        return result == EMQ_ECLOSED || result == EMQ_ENOMEM ? MEANS_AGAIN : MEANS_REFUSED;
+        return result == EMQ_ECLOSED || result == EMQ_ENOMEM || is_operators(result)
+                   ? MEANS_AGAIN
+                   : MEANS_REFUSED;
     }
 }
 
@@ -238,8 +246,9 @@ static void tell(batch *b, size_t place, meaning means, int64_t now) {
 }
 
 /* With the mutex held: puts it back into the line. */
-static void put_back(emq_task *task, meaning means) {
+static void put_back(emq_task *task, meaning means, int result) {
     task->tries += means == MEANS_UNSURE;
+    task->is_refused = task->is_refused || is_operators(result);
     task->state = TASK_DECIDED;
     emq_task_line_add(&task->worker->decided, task);
 }
@@ -258,8 +267,8 @@ static void take_result(batch *b, size_t place, int64_t now) {
     emq_worker *worker = b->worker;
     emq_task *task = b->tasks[place];
     meaning means = read_result(task, b->results[place]);
-    int goes_on = means == MEANS_AGAIN || means == MEANS_UNSURE;
     emq_worker_lock(worker);
+    int goes_on = (means == MEANS_AGAIN || means == MEANS_UNSURE) && !worker->has_given_up;
     if (!goes_on) {
         count_end(worker, task, means, b->results[place]);
     }
@@ -270,7 +279,7 @@ static void take_result(batch *b, size_t place, int64_t now) {
     emq_worker_lock(worker);
     worker->stats.settling--;
     if (goes_on) {
-        put_back(task, means);
+        put_back(task, means, b->results[place]);
     } else {
         emq_task_finish(task);
     }

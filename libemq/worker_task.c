@@ -128,8 +128,11 @@ void emq_task_check_lease(emq_task *task, int64_t now) {
     if (emq_task_is_gone(task) || task->state >= TASK_SENT || task->lease_until > now) {
         return;
     }
-    worker->stats.lost += task->tries == 0;
-    worker->stats.unsettled += task->tries > 0;
+    if (task->tries > 0 || task->is_refused) {
+        worker->stats.unsettled++;
+    } else {
+        worker->stats.lost++;
+    }
     emq_task_notify(task, EMQ_NOTICE_LOST);
     (void)pthread_cond_signal(&worker->settles); /* it may be in its line */
 }

@@ -78,6 +78,7 @@ static void cut_claims(emq_worker *worker) {
 
 /* Nothing waits for the server any more: what it was not told lapses. */
 static void give_up(emq_worker *worker) {
+    worker->has_given_up = 1;
     for (emq_task *task = emq_task_line_take(&worker->decided); task != NULL;
          task = emq_task_line_take(&worker->decided)) {
         worker->stats.unsettled++;
@@ -220,7 +221,7 @@ static int tell_of_link(emq_worker_link *link, const char *queue) {
         event.kind = EMQ_WORKER_TROUBLE;
         event.result = link->trouble;
         memcpy(text, worker->error.bytes, sizeof(text));
-        event.text = text;
+        event.text = text[0] != '\0' ? text : emq_strerror(event.result);
         link->trouble = EMQ_OK;
     } else if (link->is_regained) {
         event.kind = EMQ_WORKER_RECONNECT;

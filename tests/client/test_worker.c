@@ -525,6 +525,39 @@ static void queues_are_served_by_their_weight(void **state) {
     crew_end(worker);
 }
 
+static int note_order_slowly(emq_task *task, void *user) {
+    crew_nap(5);
+    return note_order(task, user);
+}
+
+/* Slots that become free together are not for the queues that happen to wait just then. */
+static void weights_count_among_many_threads(void **state) {
+    static const char *const light[] = {"l1", "l2", "l3", "l4", "l5", "l6", "l7"};
+    emq_worker_options options = EMQ_WORKER_OPTIONS_INIT;
+    emq_worker_queue heavy = EMQ_WORKER_QUEUE_INIT;
+    int count = 0;
+    (void)state;
+    heavy.weight = 1000;
+    options.concurrency = 4;
+    atomic_store(&ordered, 0);
+    crew_enqueue_many(&server, "heavy", 300);
+    emq_worker *worker = crew_open(&client, &options);
+    crew_add(worker, "heavy", note_order_slowly, NULL, &heavy);
+    for (size_t i = 0; i < sizeof(light) / sizeof(light[0]); i++) {
+        crew_enqueue_many(&server, light[i], 50);
+        crew_add(worker, light[i], note_order_slowly, NULL, NULL);
+    }
+    crew_start(worker);
+    CREW_AWAIT(worker, completed, 250);
+    for (int i = 0; i < 250; i++) {
+        count += order[i] == 'l';
+    }
+    print_message("of 250 jobs %d were of the light queues\n", count);
+    assert_in_range(count, 0, 60); /* each is served once before it is known what it costs */
+    assert_int_equal(emq_worker_stop(worker, 0), EMQ_OK);
+    crew_end(worker);
+}
+
 static void prefetched_jobs_wait_and_are_renewed(void **state) {
     emq_worker_options options = EMQ_WORKER_OPTIONS_INIT;
     emq_worker_queue queue = EMQ_WORKER_QUEUE_INIT;
@@ -718,6 +751,7 @@ int main(void) {
         cmocka_unit_test_setup(held_jobs_never_exceed_the_limit, clean),
         cmocka_unit_test_setup(a_job_that_is_handed_on_too_often_goes_back_for_later, clean),
         cmocka_unit_test_setup(queues_are_served_by_their_weight, clean),
+        cmocka_unit_test_setup(weights_count_among_many_threads, clean),
         cmocka_unit_test_setup(prefetched_jobs_wait_and_are_renewed, clean),
         cmocka_unit_test_setup(hooks_are_told_with_timings, clean),
         cmocka_unit_test_setup(a_backoff_function_is_asked_with_the_failures, clean),

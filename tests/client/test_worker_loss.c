@@ -340,6 +340,63 @@ static void a_renewal_that_is_cut_is_repeated(void **state) {
     cutter_stop(proxy);
 }
 
+static int is_complete_refused(void *data) {
+    (void)data;
+    return crew_calls(&server, "EMQ.COMPLETE") > 0;
+}
+
+/* Counts troubles that say nothing. */
+static void note_silent_trouble(const emq_worker_event *event, void *user) {
+    if (event->kind == EMQ_WORKER_TROUBLE && event->text[0] == '\0') {
+        atomic_fetch_add((atomic_int *)user, 1);
+    }
+}
+
+/* What an operator mends within a lease costs the job no second run. */
+static void a_settle_that_is_refused_for_a_moment_is_sent_again(void **state) {
+    crew_gate gate = {0};
+    atomic_int silent = 0;
+    emq_worker_options options = quick();
+    (void)state;
+    options.hook = note_silent_trouble;
+    options.hook_user = &silent;
+    crew_enqueue(&server, "q", "x", NULL);
+    emq_worker *worker = crew_open(&client, &options);
+    crew_add(worker, "q", crew_wait_at_gate, &gate, NULL);
+    crew_start(worker);
+    crew_await_int("it runs", &gate.arrived, 1);
+    run(server.admin, "DEL", "{emq}:version", NULL);
+    atomic_store(&gate.is_open, 1);
+    wait_until("the settle was refused", is_complete_refused, NULL);
+    run(server.admin, "EMQ.INSTALL", "1", "{emq}:version", NULL);
+    CREW_AWAIT(worker, completed, 1);
+    assert_int_equal(atomic_load(&gate.passed), 1);
+    assert_int_equal(crew_stats(worker).unsettled, 0);
+    crew_end(worker);
+    assert_int_equal(atomic_load(&silent), 0);
+}
+
+/* One that nobody mends keeps the job no longer than a lease. */
+static void a_settle_that_is_refused_for_good_keeps_no_job(void **state) {
+    crew_gate gate = {0};
+    emq_worker_queue queue = EMQ_WORKER_QUEUE_INIT;
+    emq_worker_options options = quick();
+    (void)state;
+    queue.lease_ms = 1000;
+    options.sweep_interval_ms = 50;
+    run(server.admin, "ACL", "SETUSER", "default", "-emq.complete", NULL);
+    crew_enqueue(&server, "q", "x", NULL);
+    emq_worker *worker = crew_open(&client, &options);
+    crew_add(worker, "q", crew_wait_at_gate, &gate, &queue);
+    crew_start(worker);
+    atomic_store(&gate.is_open, 1);
+    CREW_AWAIT(worker, unsettled, 1);
+    crew_await_int("it runs again", &gate.passed, 2);
+    run(server.admin, "ACL", "SETUSER", "default", "+emq.complete", NULL);
+    CREW_AWAIT(worker, completed, 1);
+    crew_end(worker);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_server_that_is_not_there_yet, clean),
@@ -351,6 +408,8 @@ int main(void) {
         cmocka_unit_test_setup(a_server_that_hangs_is_found_and_forgiven, clean),
         cmocka_unit_test_setup(a_settle_whose_connection_is_cut_is_done_once, clean),
         cmocka_unit_test_setup(a_renewal_that_is_cut_is_repeated, clean),
+        cmocka_unit_test_setup(a_settle_that_is_refused_for_a_moment_is_sent_again, clean),
+        cmocka_unit_test_setup(a_settle_that_is_refused_for_good_keeps_no_job, clean),
     };
     return RUN_SERVER_TESTS("worker_loss", tests, start_server, stop_server);
 }

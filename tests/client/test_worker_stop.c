@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -335,6 +336,102 @@ static void a_run_ends_when_somebody_stops_it(void **state) {
     emq_worker_free(worker);
 }
 
+typedef struct starter {
+    emq_worker *worker;
+    pthread_t thread;
+    int result;
+} starter;
+
+static void *start_it(void *data) {
+    starter *s = data;
+    s->result = emq_worker_start(s->worker);
+    return NULL;
+}
+
+/* Whoever calls at the same time is told that it was started already. */
+static void it_is_started_once_by_many_callers(void **state) {
+    enum { CALLERS = 8 };
+    starter starters[CALLERS];
+    int verdict = 0;
+    int started = 0;
+    (void)state;
+    emq_worker *worker = crew_open(&client, NULL);
+    crew_add(worker, "q", crew_return, &verdict, NULL);
+    for (int i = 0; i < CALLERS; i++) {
+        starters[i].worker = worker;
+        assert_int_equal(pthread_create(&starters[i].thread, NULL, start_it, &starters[i]), 0);
+    }
+    for (int i = 0; i < CALLERS; i++) {
+        assert_int_equal(pthread_join(starters[i].thread, NULL), 0);
+        assert_true(starters[i].result == EMQ_OK || starters[i].result == EMQ_EINVAL);
+        started += starters[i].result == EMQ_OK;
+    }
+    assert_int_equal(started, 1);
+    crew_enqueue(&server, "q", "x", NULL);
+    CREW_AWAIT(worker, completed, 1);
+    crew_end(worker);
+}
+
+/* A sanitizer needs more memory than any limit leaves; ThreadSanitizer lets no child start threads.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_LIMITS 0
+#elif defined(__has_feature)
+#define HAS_LIMITS (!__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer))
+#else
+#define HAS_LIMITS 1
+#endif
+
+#if HAS_LIMITS
+#define MANY_QUEUES 250
+#define MIB ((rlim_t)1024 * 1024)
+
+/* 0: it could not be started; 1: it could; 2: something else. */
+static int start_with_memory(rlim_t mib) {
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit limit = {mib * MIB, mib * MIB};
+        int verdict = 0;
+        emq_worker *worker = crew_open(&client, NULL);
+        for (int i = 0; i < MANY_QUEUES; i++) {
+            char name[16];
+            (void)snprintf(name, sizeof(name), "q%d", i);
+            crew_add(worker, name, crew_return, &verdict, NULL);
+        }
+        int result = setrlimit(RLIMIT_AS, &limit) == 0 ? emq_worker_start(worker) : EMQ_EINVAL;
+        emq_worker_stats stats = crew_stats(worker);
+        emq_worker_free(worker);
+        _exit(result == EMQ_OK ? 1 : result == EMQ_ESYSTEM && stats.claimed == 0 ? 0 : 2);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* Without room for all threads it does not start, and those that were there have claimed nothing.
+ */
+static void a_start_without_room_for_its_threads_claims_nothing(void **state) {
+    int started = 0;
+    (void)state;
+    for (int i = MANY_QUEUES - 50; i < MANY_QUEUES; i++) { /* the last one is the first to claim */
+        char name[16];
+        (void)snprintf(name, sizeof(name), "q%d", i);
+        crew_enqueue(&server, name, "x", NULL);
+    }
+    for (rlim_t mib = 1200; mib < 4000 && started == 0; mib += 200) {
+        started = start_with_memory(mib);
+        assert_true(started == 0 || started == 1);
+        for (int i = MANY_QUEUES - 50; i < MANY_QUEUES && started == 0; i++) {
+            char name[16];
+            (void)snprintf(name, sizeof(name), "q%d", i);
+            assert_int_equal(crew_counts(&server, name).pending, 1);
+        }
+    }
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(an_idle_worker_leaves_nothing_behind, clean),
@@ -347,6 +444,10 @@ int main(void) {
         cmocka_unit_test_setup(a_server_that_hangs_does_not_keep_it, clean),
         cmocka_unit_test_setup(a_signal_drains_and_a_second_ends, clean),
         cmocka_unit_test_setup(a_run_ends_when_somebody_stops_it, clean),
+        cmocka_unit_test_setup(it_is_started_once_by_many_callers, clean),
+#if HAS_LIMITS
+        cmocka_unit_test_setup(a_start_without_room_for_its_threads_claims_nothing, clean),
+#endif
     };
     return RUN_SERVER_TESTS("worker_stop", tests, start_server, stop_server);
 }

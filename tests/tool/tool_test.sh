@@ -811,6 +811,31 @@ case_work() {
     error_has 'hello'
 }
 
+# Whoever reads what the commands say may have stopped to, as a terminal does at Ctrl-S: they are
+# ended in time all the same. One that never stops to speak is no other case.
+case_work_unread() {
+    a_server
+    emq 0 enqueue q x -q
+    mkfifo "$scratch/unread"
+    exec 9<>"$scratch/unread" # nobody takes anything out
+    "$tool" work q -m 1 --timeout 300ms --grace 100ms -- \
+        sh -c 'echo $$ >$0/pid.1; mv $0/pid.1 $0/pid; trap "" TERM; while :; do echo unread >&2; done' "$scratch" 2>"$scratch/unread" &
+    background=("$!")
+    wait_for test -s "$scratch/pid"
+    wait_for is_over "$(<"$scratch/pid")"
+    cat <&9 >/dev/null & # somebody reads on
+    background+=("$!")
+    is_dead() { [[ $("$cli" -s "$socket" ZCARD 'emq:{q}:dead') == 1 ]]; }
+    wait_for is_dead
+    kill -TERM "${background[0]}"
+    wait "${background[0]}"
+    emq 0 dead q
+    output_has 'timed out: '
+    kill "${background[1]}"
+    background=()
+    exec 9>&-
+}
+
 # It is tried again behind a pause, until it works.
 case_work_again() {
     a_server
@@ -823,6 +848,32 @@ case_work_again() {
     wait "${background[0]}"
     background=()
     error_has '1 completed, 2 failed'
+}
+
+# What it was given comes back in messages; a terminal must not obey it.
+case_escapes() {
+    local escape=$'\e[31m'
+    has_no_escape() { ! grep -q $'\e' "$scratch/out" "$scratch/err" || die 'an escape came through'; }
+    a_server
+    emq 2 "no${escape}verb"
+    error_has 'no verb no\x1b[31mverb'
+    has_no_escape
+    emq 2 stats "q$escape"
+    error_has ': q\x1b[31m'
+    has_no_escape
+    emq 2 job q "JOB$escape"
+    has_no_escape
+    emq 2 claim q --max "1$escape"
+    has_no_escape
+    emq 2 complete - <<<"q$escape JOB0NgWEfAEJfs 1"
+    error_has ': q\x1b[31m'
+    has_no_escape
+    emq 0 enqueue q "$escape" -q
+    emq 0 peek q
+    has_no_escape
+    emq 0 work q -e -m 1 -- sh -c 'cat >&2; exit 1'
+    emq 0 dead q
+    has_no_escape
 }
 
 is_there() { [[ -e $1 ]]; }
@@ -1145,6 +1196,26 @@ case_full_disk() {
     seq 5000 | "$tool" enqueue q - >/dev/full 2>"$scratch/err" || result=$?
     ((result == 7)) || die "exit status $result"
     error_has 'admitted; 0 unknown'
+}
+
+# What is printed must never go to the server, whatever is closed: a payload would be a command.
+case_closed() {
+    local result=0
+    a_server
+    emq 0 enqueue q $'x\nSET broken 1\n' 'SET broken 1' -q
+    printf 'SET broken 1\r\n' | "$tool" enqueue q - -q
+    "$tool" peek q >&- 2>"$scratch/err" || result=$?
+    ((result == 7)) || die "exit status $result"
+    error_has 'standard output'
+    result=0
+    "$tool" enqueue q - <&- 2>"$scratch/err" || result=$?
+    ((result == 7)) || die "exit status $result"
+    error_has 'standard input'
+    "$tool" stats 'SET broken 1' 2>&- || result=$?
+    ((result == 2)) || die "exit status $result"
+    "$tool" work q -e -- sh -c 'cat; echo SET broken 1 >&2' <&- >&- 2>&-
+    counts_are 0 0 0 0
+    [[ $("$cli" -s "$socket" EXISTS broken) == 0 ]] || die 'the output was taken for a command'
 }
 
 "case_$case"

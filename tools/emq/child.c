@@ -15,7 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK_MS 20 /* how often it is looked for what no descriptor tells */
+#define LOOK_MS 20       /* how often it is looked for what no descriptor tells */
+#define PIECE_BYTES 4096 /* what a pipe that can be written to takes at once */
+#define PIECES 64        /* read in one go */
 #define CLOSED (-1)
 
 typedef struct child {
@@ -157,24 +159,35 @@ static void keep_tail(child_end *end, const char *bytes, size_t n) {
     end->tail_size += n;
 }
 
-static void pass_on(const char *bytes, size_t n) {
-    while (n > 0) {
-        ssize_t written = write(STDERR_FILENO, bytes, n);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return;
-        }
-        bytes += written;
-        n -= (size_t)written;
-    }
+/* Whether our own standard error takes something without making us wait: whoever reads it may have
+ * stopped to, and the command has to be ended in time all the same. */
+static int can_pass_on(void) {
+    struct pollfd one = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&one, 1, 0) != 0; /* an error is the write's to find */
 }
 
-/* All that is there now. */
-static void read_errors(child *c) {
-    char bytes[4096];
-    for (;;) {
+/* One at a time, or another command's words would take the room that was found. */
+static void pass_on(const char *bytes, size_t n) {
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    ssize_t written = 0;
+    (void)pthread_mutex_lock(&one_at_a_time);
+    while (n > 0 && written >= 0 && can_pass_on()) {
+        written = write(STDERR_FILENO, bytes, n);
+        if (written > 0) {
+            bytes += written;
+            n -= (size_t)written;
+        } else if (written < 0 && errno == EINTR) {
+            written = 0;
+        }
+    }
+    (void)pthread_mutex_unlock(&one_at_a_time);
+}
+
+/* What is there now, at the end whether somebody takes it or not. A command that never stops to
+ * speak is looked after all the same. */
+static void read_errors(child *c, int is_last) {
+    char bytes[PIECE_BYTES];
+    for (int i = 0; i < PIECES && c->errors != CLOSED; i++) {
         ssize_t n = read(c->errors, bytes, sizeof(bytes));
         if (n < 0 && errno == EINTR) {
             continue;
@@ -188,18 +201,26 @@ static void read_errors(child *c) {
         }
         keep_tail(c->end, bytes, (size_t)n);
         pass_on(bytes, (size_t)n);
+        if (!is_last && !can_pass_on()) {
+            return;
+        }
     }
 }
 
+/* While nobody takes what the command says, it has to wait with it. */
 static void exchange(child *c) {
+    int is_taken = c->errors == CLOSED || can_pass_on();
     struct pollfd ends[] = {{.fd = c->input, .events = POLLOUT},
                             {.fd = c->errors, .events = POLLIN}};
+    if (!is_taken) {
+        ends[1] = (struct pollfd){.fd = STDERR_FILENO, .events = POLLOUT};
+    }
     (void)poll(ends, 2, LOOK_MS); /* a closed one is passed over */
     if (c->input != CLOSED && ends[0].revents != 0) {
         write_input(c);
     }
-    if (c->errors != CLOSED && ends[1].revents != 0) {
-        read_errors(c);
+    if (c->errors != CLOSED && is_taken && ends[1].revents != 0) {
+        read_errors(c, 0);
     }
 }
 
@@ -234,7 +255,7 @@ static int has_exited(const child *c) {
 /* What the command leaves behind may go on, unless it was told to stop. */
 static void finish(child *c) {
     if (c->errors != CLOSED) {
-        read_errors(c);
+        read_errors(c, 1);
     }
     if (c->kill_at_ms != 0 || c->is_killed) {
         c->is_killed = 0;

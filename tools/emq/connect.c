@@ -48,7 +48,9 @@ int tool_fail(const tool *t, const char *what, int result, const char *detail) {
         fail_json(t, what, result, detail);
         return tool_status(result);
     }
-    (void)fprintf(stderr, "emq %s: %s: %s", t->verb->name, what, emq_strerror(result));
+    (void)fprintf(stderr, "emq %s: ", t->verb->name);
+    tool_print_bytes(stderr, what, strlen(what), 0);
+    (void)fprintf(stderr, ": %s", emq_strerror(result));
     if (detail[0] != '\0' && strcmp(detail, emq_strerror(result)) != 0) {
         (void)fprintf(stderr, " (");
         tool_print_bytes(stderr, detail, strlen(detail), 0);
@@ -63,10 +65,12 @@ int tool_fail_client(const tool *t, const char *what, int result) {
 }
 
 void tool_say(const tool *t, const char *format, va_list arguments) {
+    char text[NOTE_MAX];
     (void)fflush(stdout);
     (void)fprintf(stderr, "emq %s: ", t->verb->name);
     /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): the caller has started it */
-    (void)vfprintf(stderr, format, arguments);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    tool_print_bytes(stderr, text, strlen(text), 0);
 }
 
 static void note_json(const tool *t, const char *note) {

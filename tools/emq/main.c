@@ -2,8 +2,10 @@
 /* The command-line tool of the people on call: finds the verb, has its command line read, runs it,
  * and sees to it that what was printed has arrived. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool.h"
 
@@ -48,7 +50,9 @@ static int run_verb(int argc, char **argv) {
     memset(&t, 0, sizeof(t));
     t.verb = tool_verbs_find(argv[0]);
     if (t.verb == NULL) {
-        (void)fprintf(stderr, "emq: there is no verb %s; see: emq help\n", argv[0]);
+        (void)fputs("emq: there is no verb ", stderr);
+        tool_print_bytes(stderr, argv[0], strlen(argv[0]), 0);
+        (void)fputs("; see: emq help\n", stderr);
         return TOOL_USAGE;
     }
     int status = flush_output(&t, run(&t, argc, argv));
@@ -56,9 +60,24 @@ static int run_verb(int argc, char **argv) {
     return tool_stop == 0 ? status : 128 + (int)tool_stop;
 }
 
+/* A stream that the caller has closed must not become the connection, to which our output would be
+ * commands. What takes its number fails as it would. */
+static int guard_streams(void) {
+    static const int modes[] = {O_WRONLY, O_RDONLY, O_WRONLY};
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 int main(int argc, char **argv) {
     static char help[] = "help";
     static char version[] = "version";
+    if (!guard_streams()) {
+        return TOOL_BROKEN;
+    }
     if (argc < 2) {
         tool_help_print();
         return TOOL_USAGE;
