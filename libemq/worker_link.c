@@ -60,6 +60,7 @@ static void note_failure(emq_worker_link *link, int result) {
     worker->error = link->client->error;
     if (is_news(link, result)) {
         link->trouble = result;
+        link->words = link->client->error;
         wake_watch(worker);
     }
     link->result = result;

@@ -993,6 +993,13 @@ case_work_refused() {
     emq 4 work q -e --json --url "$as" -- true
     json_error_is 'map(select(.error == "EMQ_ENOPERM" and .status == 4 and .what == "cannot claim" and (.detail | contains("EMQ.CLAIMS")))) | length == 1'
     json_is 'any(.event == "trouble" and .result == "EMQ_ENOPERM")'
+    # each trouble has its own words, also when two come at once
+    "$cli" -s "$socket" ACL SETUSER idler -time >/dev/null
+    for _ in 1 2 3 4 5 6 7 8; do
+        emq 4 work q --json --url "$as" -- true
+        json_is 'map(select(.event == "trouble" and .queue == "q")) | length == 1 and (.[0].text | contains("EMQ.CLAIMS"))'
+        json_is 'all(.event != "trouble" or has("queue") or (.text | contains("time")))'
+    done
     # no right to look for the end
     "$cli" -s "$socket" ACL SETUSER idler reset on '>x' '+@all' -zrange '~*' '&*' >/dev/null
     emq 4 work q -e --url "$as" -- true
