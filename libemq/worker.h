@@ -39,6 +39,7 @@ typedef struct emq_worker_link {
     int cut;         /* a descriptor of the same socket, to end it from another thread; -1 */
     int is_failing;  /* the last attempt to connect, or the last request, failed */
     int trouble;     /* a failure that the hook was not told of yet; 0: none */
+    emq_text words;  /* of it */
     int is_regained; /* a reconnect likewise */
     int result;      /* of the last attempt or request */
     /* the thread's own */

@@ -47,15 +47,23 @@ static void wake_watch(emq_worker *worker) {
     (void)pthread_cond_signal(&worker->watching);
 }
 
+/* Whether the hook is to be told: of the first failure, and of a refusal that comes behind others,
+ * such as a server that is there again without the fence. */
+static int is_news(const emq_worker_link *link, int result) {
+    return !link->is_failing ||
+           (emq_err_class(result) == EMQ_CLASS_SERVER && result != link->result);
+}
+
 /* With the mutex held. */
 static void note_failure(emq_worker_link *link, int result) {
     emq_worker *worker = link->worker;
-    link->result = result;
     worker->error = link->client->error;
-    if (!link->is_failing) {
+    if (is_news(link, result)) {
         link->trouble = result;
+        link->words = link->client->error;
         wake_watch(worker);
     }
+    link->result = result;
     link->is_failing = 1;
 }
 

@@ -220,7 +220,7 @@ static int tell_of_link(emq_worker_link *link, const char *queue) {
     if (link->trouble != EMQ_OK) {
         event.kind = EMQ_WORKER_TROUBLE;
         event.result = link->trouble;
-        memcpy(text, worker->error.bytes, sizeof(text));
+        memcpy(text, link->words.bytes, sizeof(text));
         event.text = text[0] != '\0' ? text : emq_strerror(event.result);
         link->trouble = EMQ_OK;
     } else if (link->is_regained) {

@@ -134,7 +134,9 @@ typedef enum emq_worker_event_kind {
     EMQ_WORKER_RETURN = 4,    /**< a job was delayed or requeued */
     EMQ_WORKER_LOST = 5,      /**< a lease is lost, or renewals stopped: notice says which */
     EMQ_WORKER_RECONNECT = 6, /**< a connection that was lost is there again */
-    EMQ_WORKER_TROUBLE = 7,   /**< a connection can't be opened, or the server refuses: result */
+    EMQ_WORKER_TROUBLE = 7,   /**< a connection can't be opened, or the server refuses: result; of
+                                   a queue when it is about its claims. Told once, and again when
+                                   another refusal of class EMQ_CLASS_SERVER follows */
     EMQ_WORKER_HEALTH = 8     /**< a queue became healthy (result 0) or stopped to be (negative) */
 } emq_worker_event_kind;
 

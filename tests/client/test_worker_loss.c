@@ -114,6 +114,7 @@ static void waits_that_are_ended_go_on(void **state) {
 
 static atomic_int troubles;
 static atomic_int last_trouble;
+static atomic_int refusals; /* of claims */
 static atomic_int sick;
 static atomic_int well;
 static atomic_int reconnects;
@@ -123,6 +124,7 @@ static void note_troubles(const emq_worker_event *event, void *user) {
     if (event->kind == EMQ_WORKER_TROUBLE) {
         atomic_store(&last_trouble, event->result);
         atomic_fetch_add(&troubles, 1);
+        atomic_fetch_add(&refusals, event->queue != NULL && event->result == EMQ_EFENCE);
     } else if (event->kind == EMQ_WORKER_RECONNECT) {
         atomic_fetch_add(&reconnects, 1);
     } else if (event->kind == EMQ_WORKER_HEALTH) {
@@ -144,6 +146,27 @@ static void a_server_that_became_a_replica_is_left(void **state) {
     run(server.admin, "REPLICAOF", "NO", "ONE", NULL);
     crew_enqueue("q", "x", NULL);
     CREW_AWAIT(worker, completed, 1);
+    crew_end(worker);
+}
+
+/* The loss alone would let an operator believe that it is over once the server is there. */
+static void a_refusal_behind_a_loss_is_told(void **state) {
+    emq_worker_options options = quick();
+    emq_worker_health health = EMQ_WORKER_HEALTH_INIT;
+    int verdict = EMQ_TASK_COMPLETE;
+    (void)state;
+    options.hook = note_troubles;
+    atomic_store(&refusals, 0);
+    emq_worker *worker = crew_open(&client, &options);
+    crew_add(worker, "q", crew_return, &verdict, NULL);
+    crew_start(worker);
+    crew_enqueue(&server, "q", "x", NULL);
+    CREW_AWAIT(worker, completed, 1);
+    run(server.admin, "SET", "{emq}:version", "another wire", NULL);
+    run(server.admin, "CLIENT", "KILL", "SKIPME", "yes", NULL);
+    crew_await_int("the hook is told", &refusals, 1);
+    assert_int_equal(emq_worker_get_health(&health, worker, "q"), EMQ_OK);
+    assert_int_equal(health.result, EMQ_EFENCE);
     crew_end(worker);
 }
 
@@ -369,6 +392,7 @@ int main(void) {
         cmocka_unit_test_setup(a_thousand_disconnects, crew_clean),
         cmocka_unit_test_setup(waits_that_are_ended_go_on, crew_clean),
         cmocka_unit_test_setup(a_server_that_became_a_replica_is_left, crew_clean),
+        cmocka_unit_test_setup(a_refusal_behind_a_loss_is_told, crew_clean),
         cmocka_unit_test_setup(a_server_that_hangs_is_found_and_forgiven, crew_clean),
         cmocka_unit_test_setup(a_settle_whose_connection_is_cut_is_done_once, crew_clean),
         cmocka_unit_test_setup(a_renewal_that_is_cut_is_repeated, crew_clean),

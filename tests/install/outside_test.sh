@@ -58,7 +58,7 @@ export LD_LIBRARY_PATH=$prefix/lib:$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PAT
 
 # The tool finds the library of its tree by itself.
 said=$(LD_LIBRARY_PATH=$libraries "$prefix/bin/emq" version) || fail 'the installed emq does not run'
-[[ $said == "emq $version (libemq $version)" ]] || fail "emq said: $said"
+[[ $said == "emq $version (libemq $version, with"*' TLS)' ]] || fail "emq said: $said"
 
 # The module as it is installed, where this build tree has one.
 module=${EMQ_MODULE:?run the tests through ctest}

@@ -105,6 +105,15 @@ case_help() {
     cmp "$scratch/help" "$scratch/out"
     emq 0 --version
     output_has 'emq '
+    emq 0 version --json
+    json_is '.[0] | (.tool | length) > 0 and (.libemq | length) > 0 and (.tls | type) == "boolean"'
+    local status=2 words='without TLS'
+    jq -e .tls "$scratch/out" >/dev/null && status=3 words='with TLS'
+    emq 0 version
+    output_has "$words"
+    emq "$status" ping --url rediss://127.0.0.1:1 # refused before it connects, or there is nobody
+    # what the detail only repeats is said once
+    (($(grep -o 'built without TLS' "$scratch/err" | wc -l) <= 1)) || die 'it is said twice'
     emq 2 no-such-verb
     error_has 'there is no verb no-such-verb'
     emq 2 help no-such-verb
@@ -153,8 +162,28 @@ case_completion() {
     completes 'claim' help cla
     completes '--lease' claim --l
     completes '--json' claim q --j
-    completes '' claim q
+    completes '' claim --lease 5
     completes '' no-such-verb --j
+    completes 'worker' acl w
+    completes 'producer worker operator installer' acl --json ''
+    export EMQ_URL=unix://$scratch/nothing
+    completes '' claim q
+    a_server
+    emq 0 enqueue orders x -q
+    emq 0 enqueue mail x -q
+    emq 0 queues --names
+    output_is $'mail\norders'
+    emq 0 queues --names --match 'm*' --json
+    json_is '. == [{"queue":"mail"}]'
+    emq 1 queues -n -m nothing
+    emq 2 queues --names --sort dead
+    completes 'orders' stats o
+    completes 'mail orders' pause orders ''
+    completes 'orders' claim --lease 5m o
+    completes '' job orders J
+    completes '' work orders -- o
+    completes '' key o
+    completes '' claim --url "$EMQ_URL" o # of another server, perhaps
 }
 
 case_address() {
@@ -262,7 +291,7 @@ case_records() {
     # too big: those in front are admitted, and it says so
     { printf 'small\0' && head -c 2000 /dev/zero | tr '\0' x; } >"$scratch/in"
     EMQ_URL="$EMQ_URL?max_payload=1000" emq 2 enqueue small - -0 <"$scratch/in"
-    error_has '1 admitted; 0 unknown'
+    error_has '1 admitted; 0 unknown, which may have been admitted; 1 not admitted'
     (($(wc -l <"$scratch/out") == 1)) || die 'the id is missing'
 }
 
@@ -417,7 +446,12 @@ case_leases() {
     # the worst of several counts, and one that is wrong keeps no other one
     { printf 'q JOB0NgWEfAEJfs 1\nnonsense\n' && jq -r '"\(.queue) \(.id) \(.token)"' "$scratch/out"; } >"$scratch/in"
     emq 2 requeue - <"$scratch/in"
+    error_has 'line 2 of standard input is no lease'
     counts_are 1 0 2 1
+    printf 'q JOB0NgWEfAEJfs 1\n\n' | emq 2 requeue -
+    error_has 'line 2 of standard input is no lease'
+    printf 'q JOB0NgWEfAEJfs 1\nq JOB0NgWEfAEJfs 1\nq JOB0NgWEfAEJ 1\n' | emq 2 requeue - --json
+    error_has 'line 3 of standard input'
     emq 2 complete q JOB0NgWEfAEJfs
     emq 2 complete q JOB0NgWEfAEJfs 0
     emq 2 complete q JOB0NgWEfAEJfs x
@@ -443,7 +477,15 @@ case_look() {
     local id
     a_server
     emq 1 peek q
+    output_has PAYLOAD
     emq 1 dead q
+    "$cli" -s "$socket" SET 'emq:{bad}:pending' x >/dev/null
+    emq 4 peek bad
+    no_output
+    "$cli" -s "$socket" ZADD 'emq:{bad}:dead' 0 JOB0NgWEfAEJfs >/dev/null
+    "$cli" -s "$socket" SET 'emq:{bad}:job:JOB0NgWEfAEJfs' x >/dev/null
+    emq 4 dead bad
+    no_output
     emq 0 enqueue q one two $'three\e[2J'
     mapfile -t ids <"$scratch/out"
     emq 0 peek q
@@ -519,6 +561,8 @@ case_dead() {
     output_is '1 reprocessed'
     counts_are 2 0 0 0
     emq 1 reprocess q --all --yes
+    output_is '0 reprocessed'
+    emq 1 reprocess q --all </dev/null # there is nothing to ask
     # one that can't be revived so keeps no other one from it
     for lease in 1 2 3; do
         "$cli" -s "$socket" ZADD 'emq:{odd}:dead' 0 "JOB0000000000$lease" >/dev/null
@@ -549,7 +593,7 @@ case_confirm() {
     local answer
     for answer in n '' yess; do
         script -qec "$(printf '%q ' "$tool" reprocess q --all)" /dev/null <<<"$answer" >"$scratch/out" && die 'it went on'
-        output_has 'Make 1 dead jobs of q pending again? [y/N]'
+        output_has 'Make 1 dead job of q pending again? [y/N]'
         counts_are 0 0 0 1
     done
     script -qec "$(printf '%q ' "$tool" reprocess q --all)" /dev/null <<<y >"$scratch/out"
@@ -581,7 +625,16 @@ case_switch() {
     emq 0 resume q --json
     json_is '. == [{"queue":"q","result":"EMQ_OK"}]'
     emq 0 claim q
+    no_error
     emq 2 pause q 'no queue'
+    # a name that nobody has used may be a slip
+    emq 0 pause q other
+    error_has 'other has no jobs and no counts: is that its name?'
+    (($(wc -l <"$scratch/err") == 1)) || die 'more was said'
+    emq 0 resume other # it is paused: that was its name
+    no_error
+    emq 0 resume other --json
+    json_error_is '.[0].note | startswith("other has no jobs")'
 }
 
 # Queues are found by their keys, also when there are many that are none of theirs.
@@ -642,7 +695,10 @@ case_stats() {
     emq 2 stats 'not a queue'
     "$cli" -s "$socket" SET 'emq:{bad}:dead' x >/dev/null
     emq 4 stats bad q
-    error_has 'bad: a key of the queue has another type'
+    error_has 'bad: a key of the queue has another type (WRONGTYPE'
+    emq 4 stats bad --json
+    json_error_is '.[0].error == "EMQ_EWRONGTYPE" and (.[0].detail | startswith("WRONGTYPE"))'
+    emq 4 stats bad q
     output_has 'queue       q'
 }
 
@@ -902,6 +958,80 @@ case_work_time() {
     end_work TERM
     emq 0 job r "$id" --json
     json_is '.[0] | .failures == 0'
+}
+
+# Pending jobs that nobody can claim are no reason to wait without a word.
+case_work_paused() {
+    a_server
+    emq 0 enqueue q x -q
+    emq 0 pause q r
+    emq 0 work r -e -- true
+    emq 1 work q -e -- true
+    error_has 'q is paused'
+    emq 1 work q -e --json -- true
+    json_error_is 'map(select(.note // "" | contains("q is paused"))) | length == 1'
+    counts_are 1 0 0 0
+    # paused while the last job runs: that one is finished
+    emq 0 resume q
+    emq 0 enqueue q y -q
+    EMQ_TOOL=$tool emq 1 work q -e -- sh -c '"$EMQ_TOOL" pause q'
+    error_has '1 completed'
+    counts_are 1 0 0 0
+}
+
+# Claims that are refused until somebody acts end it, at the start and later on.
+case_work_refused() {
+    local as
+    a_server
+    "$cli" -s "$socket" ACL SETUSER idler reset on '>x' '+@all' -emq.claim -emq.claims '~*' '&*' >/dev/null
+    as="unix://idler:x@$socket"
+    emq 0 enqueue q x -q
+    emq 4 work q --url "$as" -- true
+    error_has 'cannot claim'
+    error_has "'EMQ.CLAIMS'"
+    emq 4 work q -e --url "$as" -- true
+    emq 4 work q -e --json --url "$as" -- true
+    json_error_is 'map(select(.error == "EMQ_ENOPERM" and .status == 4 and .what == "cannot claim" and (.detail | contains("EMQ.CLAIMS")))) | length == 1'
+    json_is 'any(.event == "trouble" and .result == "EMQ_ENOPERM")'
+    # each trouble has its own words, also when two come at once
+    "$cli" -s "$socket" ACL SETUSER idler -time >/dev/null
+    for _ in 1 2 3 4 5 6 7 8; do
+        emq 4 work q --json --url "$as" -- true
+        json_is 'map(select(.event == "trouble" and .queue == "q")) | length == 1 and (.[0].text | contains("EMQ.CLAIMS"))'
+        json_is 'all(.event != "trouble" or has("queue") or (.text | contains("time")))'
+    done
+    # no right to look for the end
+    "$cli" -s "$socket" ACL SETUSER idler reset on '>x' '+@all' -zrange '~*' '&*' >/dev/null
+    emq 4 work q -e --url "$as" -- true
+    error_has 'cannot look for jobs'
+}
+
+# What is in hand is finished first.
+case_work_lost_right() {
+    a_server
+    local result=0
+    "$cli" -s "$socket" ACL SETUSER worker reset on '>x' '+@all' '~*' '&*' >/dev/null
+    emq 0 enqueue q one two -q
+    start_work q --url "unix://worker:x@$socket" -- sh -c 'touch "$0/started"; until [ -e "$0/go" ]; do sleep 0.02; done' "$scratch"
+    wait_for is_there "$scratch/started"
+    "$cli" -s "$socket" ACL SETUSER worker -emq.claims >/dev/null
+    touch "$scratch/go"
+    wait "${background[0]}" || result=$?
+    background=()
+    ((result == 4)) || die "exit status $result"
+    error_has '1 completed'
+    counts_are 1 0 0 0
+    # the server comes back without its fence, while a worker waits
+    "$cli" -s "$socket" ACL SETUSER worker +emq.claims >/dev/null
+    result=0
+    start_work other -- true
+    wait_for is_waiting
+    "$cli" -s "$socket" SET '{emq}:version' 'another wire' >/dev/null
+    "$cli" -s "$socket" CLIENT KILL SKIPME yes >/dev/null
+    wait "${background[0]}" || result=$?
+    background=()
+    ((result == 4)) || die "exit status $result"
+    error_has '{emq}:version'
 }
 
 # Every kind of key is known, with its queue and what its id tells.

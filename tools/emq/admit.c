@@ -195,9 +195,10 @@ static int add_record(admission *a, const char *record, size_t n) {
     return TOOL_DONE;
 }
 
-static int end_of_feed(const admission *a, feed_result result) {
+static int end_of_feed(admission *a, feed_result result) {
     switch (result) {
     case FEED_TOO_BIG:
+        a->refused++;
         return tool_fail(a->t, "the next record", EMQ_ETOOBIG, "");
     case FEED_ERROR:
         return tool_fail(a->t, "standard input", EMQ_ESYSTEM, strerror(errno));

@@ -51,7 +51,7 @@ int tool_fail(const tool *t, const char *what, int result, const char *detail) {
     (void)fprintf(stderr, "emq %s: ", t->verb->name);
     tool_print_bytes(stderr, what, strlen(what), 0);
     (void)fprintf(stderr, ": %s", emq_strerror(result));
-    if (detail[0] != '\0') {
+    if (detail[0] != '\0' && strcmp(detail, emq_strerror(result)) != 0) {
         (void)fprintf(stderr, " (");
         tool_print_bytes(stderr, detail, strlen(detail), 0);
         (void)fprintf(stderr, ")");

@@ -186,7 +186,7 @@ static int parse_lease(const tool *t, emq_lease *out, const char *queue, const c
 }
 
 /* A line as claim printed it, with or without a payload behind a tab. */
-static int settle_line(const settling *s, const char *line, size_t n) {
+static int settle_line(const settling *s, const char *line, size_t n, size_t number) {
     char text[LEASE_LINE_MAX];
     const char *tab = memchr(line, '\t', n);
     size_t length = tab == NULL ? n : (size_t)(tab - line);
@@ -201,10 +201,14 @@ static int settle_line(const settling *s, const char *line, size_t n) {
     const char *id = strtok_r(NULL, " ", &rest);
     const char *token = strtok_r(NULL, " ", &rest);
     if (token == NULL || strtok_r(NULL, " ", &rest) != NULL) {
-        return tool_usage(s->t, "a line of standard input is no lease: QUEUE ID TOKEN");
+        return tool_usage(s->t, "line %zu of standard input is no lease: QUEUE ID TOKEN", number);
     }
     int status = parse_lease(s->t, &lease, queue, id, token);
-    return status == TOOL_DONE ? settle_one(s, &lease) : status;
+    if (status != TOOL_DONE) {
+        tool_note(s->t, "line %zu of standard input is no lease", number);
+        return status;
+    }
+    return settle_one(s, &lease);
 }
 
 /* A lease that can't be settled keeps none of the others from it; a lost connection does. */
@@ -212,12 +216,13 @@ static int settle_input(const settling *s) {
     feed f;
     const char *line = NULL;
     size_t n = 0;
+    size_t number = 0;
     int status = TOOL_DONE;
     feed_result next = FEED_RECORD;
     feed_init(&f, STDIN_FILENO, '\n', (size_t)16 * 1024 * 1024);
     while (emq_client_is_open(s->t->client) &&
            (next = feed_next(&f, &line, &n, 1)) == FEED_RECORD) {
-        int one = settle_line(s, line, n);
+        int one = settle_line(s, line, n, ++number);
         status = one > status ? one : status;
         (void)fflush(stdout);
     }

@@ -63,6 +63,7 @@ typedef struct listing {
     size_t last_length;           /* 0: the first page */
     int64_t looked_at;            /* members so far, where pages are counted off */
     int64_t score_ms;             /* of the one that is shown, where the score is a time */
+    int has_header;               /* it was printed, or is none to print */
 } listing;
 
 /* Whether the members have a time: the end of a lease, or when they are due. */
@@ -152,7 +153,12 @@ static const char *time_name(const listing *l) {
     return l->set == EMQ_KEY_ACTIVE ? "lease_end_ms" : "due_ms";
 }
 
-static void print_header(const listing *l) {
+/* Once, and not before it is known that something is shown below, or that there is nothing. */
+static void print_header(listing *l) {
+    if (l->has_header) {
+        return;
+    }
+    l->has_header = 1;
     (void)printf("%-14s  %-10s  %8s  %8s  ", "ID", "AGE", "ATTEMPTS", "FAILURES");
     if (has_times(l)) {
         (void)printf("%-24s  ", l->set == EMQ_KEY_ACTIVE ? "LEASE ENDS" : "DUE");
@@ -204,12 +210,14 @@ static int list_one(listing *l, const char *text, size_t n) {
     emq_id id;
     emq_row *row = NULL;
     if (l->is_ids_only || emq_id_parse(&id, text, n) != EMQ_OK) {
+        print_header(l);
         print_bare_id(l, text, n);
         l->listed++;
         return TOOL_DONE;
     }
     int result = emq_row_read(&row, l->t->client, l->queue, &id);
     if (result == EMQ_OK) {
+        print_header(l);
         print_job_row(l, &id, row);
         l->listed++;
     }
@@ -238,9 +246,6 @@ static int list_jobs(listing *l) {
     int status = TOOL_DONE;
     size_t count = PAGE;
     size_t limit = PAGE;
-    if (!l->t->json && !l->is_ids_only) {
-        print_header(l);
-    }
     while (status == TOOL_DONE && count == limit && l->listed < l->most) {
         page p;
         limit = l->most - l->listed < PAGE ? (size_t)(l->most - l->listed) : PAGE;
@@ -249,6 +254,9 @@ static int list_jobs(listing *l) {
         status =
             result == EMQ_OK ? list_page(l, &p) : tool_fail_client(l->t, "cannot list", result);
         page_clear(&p);
+    }
+    if (status == TOOL_DONE) {
+        print_header(l);
     }
     return status == TOOL_DONE && l->listed == 0 ? TOOL_OTHER : status;
 }
@@ -259,6 +267,7 @@ static int run_listing(tool *t, emq_key_kind set, int is_newest_first) {
                  .set = set,
                  .is_newest_first = is_newest_first,
                  .is_ids_only = tool_value(t, "ids") != NULL};
+    l.has_header = t->json || l.is_ids_only;
     int status = tool_queue(t, l.queue);
     if (status == TOOL_DONE) {
         status = tool_number(t, &l.most, "max", DEFAULT_JOBS, 1, INT64_MAX);

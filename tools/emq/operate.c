@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sizes.h"
 #include "tool.h"
 
 #define DEFAULT_LIMIT 1000
@@ -190,6 +191,17 @@ static void revive(revival *r) {
     }
 }
 
+/* Whether to go on with so many. TOOL_OTHER: there are none, or the answer is no. */
+static int confirm_revival(const revival *r, int64_t dead) {
+    int64_t count = dead < r->left ? dead : r->left;
+    if (count == 0) {
+        print_count(r->t, "reprocessed", 0);
+        return TOOL_OTHER;
+    }
+    return tool_confirm(r->t, "Make %" PRId64 " dead job%s of %s pending again?", count,
+                        count == 1 ? "" : "s", r->t->argv[0]);
+}
+
 static int reprocess_all(tool *t) {
     revival r = {.t = t};
     emq_counts counts = EMQ_COUNTS_INIT;
@@ -204,8 +216,7 @@ static int reprocess_all(tool *t) {
     if (result != EMQ_OK) {
         return tool_fail_client(t, "cannot count", result);
     }
-    status = tool_confirm(t, "Make %" PRId64 " dead jobs of %s pending again?",
-                          counts.dead < r.left ? counts.dead : r.left, t->argv[0]);
+    status = confirm_revival(&r, counts.dead);
     if (status != TOOL_DONE) {
         return status;
     }
@@ -370,6 +381,18 @@ const tool_verb verb_sweep = {
 
 /* --- pause and resume --- */
 
+/* One that was never used may be a slip of the hand. Asked before anything makes it be there. */
+static int is_unused(const tool *t, const char *queue) {
+    emq_pipeline *pipeline = NULL;
+    sizes found = {.result = EMQ_OK};
+    int result = emq_pipeline_new(&pipeline, t->client);
+    if (result == EMQ_OK) {
+        result = sizes_read(&found, pipeline, &queue, 1);
+    }
+    emq_pipeline_free(pipeline);
+    return result == EMQ_OK && found.result == EMQ_OK && sizes_is_nothing(&found);
+}
+
 static int switch_claims(tool *t, int (*call)(emq_client *, const char *), const char *past) {
     for (int i = 0; i < t->argc; i++) {
         if (tool_queue(t, t->argv[i]) != TOOL_DONE) {
@@ -378,6 +401,7 @@ static int switch_claims(tool *t, int (*call)(emq_client *, const char *), const
     }
     int status = tool_open(t);
     for (int i = 0; i < t->argc && status == TOOL_DONE; i++) {
+        int has_doubt = is_unused(t, t->argv[i]);
         int result = call(t->client, t->argv[i]);
         if (result != EMQ_OK) {
             return tool_fail_client(t, t->argv[i], result);
@@ -389,6 +413,9 @@ static int switch_claims(tool *t, int (*call)(emq_client *, const char *), const
             tool_print_json(object);
         } else {
             (void)printf("%s %s\n", t->argv[i], past);
+        }
+        if (has_doubt) {
+            sizes_note_nothing(t, t->argv[i]);
         }
     }
     return status;
@@ -404,8 +431,10 @@ const tool_verb verb_pause = {
     .least = 1,
     .most = TOOL_ANY,
     .summary = "Stop the claims of queues; admitting and settling go on",
-    .details = "What is in hand is finished by those who hold it. A queue that is paused already\n"
-               "stays so.\n",
+    .details =
+        "What is in hand is finished by those who hold it. A queue that is paused already\n"
+        "stays so. One that has no jobs and no counts is paused, too, and that is said: its\n"
+        "name may be a slip.\n",
     .example = "emq pause orders\n",
     .run = run_pause,
 };

@@ -155,6 +155,18 @@ static int find_queues(tool *t, finder *f) {
     return TOOL_DONE;
 }
 
+static void print_names(const tool *t, const queue_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (t->json) {
+            json_t *object = json_object();
+            (void)json_object_set_new(object, "queue", json_string(rows[i].name));
+            tool_print_json(object);
+        } else {
+            (void)puts(rows[i].name);
+        }
+    }
+}
+
 static int print_found(tool *t, const finder *f, const char *pattern, order compare) {
     size_t count = 0;
     queue_row *rows = calloc(f->count + 1, sizeof(*rows));
@@ -165,6 +177,11 @@ static int print_found(tool *t, const finder *f, const char *pattern, order comp
         if (pattern == NULL || fnmatch(pattern, f->queues[i], 0) == 0) {
             rows[count++].name = f->queues[i];
         }
+    }
+    if (tool_value(t, "names") != NULL) {
+        print_names(t, rows, count);
+        free(rows);
+        return count == 0 ? TOOL_OTHER : TOOL_DONE;
     }
     int status = read_rows(t, rows, count);
     if (emq_client_is_open(t->client)) {
@@ -182,6 +199,9 @@ static int run_queues(tool *t) {
     if (compare == NULL) {
         return tool_usage(t, "--sort takes name, pending, active, scheduled, dead or oldest");
     }
+    if (sort != NULL && tool_value(t, "names") != NULL) {
+        return tool_usage(t, "--names goes without --sort");
+    }
     int status = tool_open(t);
     if (status != TOOL_DONE) {
         return status;
@@ -198,6 +218,7 @@ static int run_queues(tool *t) {
 static const tool_option queues_options[] = {
     {"match", 'm', "PATTERN", "those whose name matches, as a shell's file names"},
     {"sort", 's', "WORD", "by name, pending, active, scheduled, dead or oldest"},
+    {"names", 'n', NULL, "the names alone, without a look at the sizes"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -241,22 +262,17 @@ static void print_sizes(const char *queue, const sizes *s) {
     print_time("next due", s->next_ms);
 }
 
-static int is_nothing(const sizes *s) {
-    return s->pending + s->active + s->scheduled + s->dead + s->completed + s->failed == 0 &&
-           !s->is_paused;
-}
-
 static int print_stats(const tool *t, const queue_row *row) {
     if (row->sizes.result != EMQ_OK) {
-        return tool_fail(t, row->name, row->sizes.result, "");
+        return tool_fail(t, row->name, row->sizes.result, row->sizes.detail);
     }
     if (t->json) {
         tool_print_json(sizes_to_json(row->name, &row->sizes));
     } else {
         print_sizes(row->name, &row->sizes);
     }
-    if (is_nothing(&row->sizes)) {
-        tool_note(t, "%s has no jobs and no counts: is that its name?", row->name);
+    if (sizes_is_nothing(&row->sizes)) {
+        sizes_note_nothing(t, row->name);
         return TOOL_OTHER;
     }
     return TOOL_DONE;

@@ -6,14 +6,26 @@
 
 #include "tool.h"
 
+/* Options that ask for it are refused by a library without, before anything is connected. */
+static int has_tls(void) {
+    emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
+    emq_pool *pool = NULL;
+    options.tls = 1;
+    int result = emq_pool_open(&pool, &options, NULL);
+    emq_pool_free(pool);
+    return result != EMQ_ENOTLS;
+}
+
 static int run_version(tool *t) {
     if (t->json) {
         json_t *object = json_object();
         (void)json_object_set_new(object, "tool", json_string(EMQ_VERSION_STRING));
         (void)json_object_set_new(object, "libemq", json_string(emq_version()));
+        (void)json_object_set_new(object, "tls", json_boolean(has_tls()));
         tool_print_json(object);
     } else {
-        (void)printf("emq %s (libemq %s)\n", EMQ_VERSION_STRING, emq_version());
+        (void)printf("emq %s (libemq %s, %s TLS)\n", EMQ_VERSION_STRING, emq_version(),
+                     has_tls() ? "with" : "without");
     }
     return TOOL_DONE;
 }
@@ -24,7 +36,9 @@ const tool_verb verb_version = {
     .least = 0,
     .most = 0,
     .summary = "Print the versions of this tool and its library; no server is asked",
-    .details = "What the server runs is told by emq ping.\n",
+    .details =
+        "And whether the library is built with TLS, for rediss:// URLs. What the server runs\n"
+        "is told by emq ping.\n",
     .example = "emq version\n",
     .run = run_version,
 };

@@ -3,10 +3,9 @@
 #include "sizes.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "tool.h"
 
 /* How a reply becomes a number of a queue. */
 typedef enum sizes_kind {
@@ -92,8 +91,10 @@ static void take_part(sizes *out, emq_pipeline *pipeline, size_t entry, size_t i
     emq_reply *reply = emq_pipeline_take_reply(pipeline, entry);
     int64_t value = result == EMQ_OK ? read_part(parts[i].kind, reply) : 0;
     emq_reply_free(reply);
-    if (out->result == EMQ_OK) {
+    if (out->result == EMQ_OK && result != EMQ_OK) {
         out->result = result;
+        (void)snprintf(out->detail, sizeof(out->detail), "%s",
+                       emq_pipeline_get_error(pipeline, entry));
     }
     if (parts[i].kind == KIND_PAUSED) {
         out->is_paused = (int)value;
@@ -108,12 +109,14 @@ static void take_queue(sizes *out, emq_pipeline *pipeline, size_t first) {
         take_part(&whole, pipeline, first + i, i);
     }
     if (whole.result != EMQ_OK) {
-        whole = (sizes){.result = whole.result,
-                        .oldest_ms = SIZES_NONE,
-                        .next_ms = SIZES_NONE,
-                        .lease_end_ms = SIZES_NONE};
+        *out = (sizes){.result = whole.result,
+                       .oldest_ms = SIZES_NONE,
+                       .next_ms = SIZES_NONE,
+                       .lease_end_ms = SIZES_NONE};
+        memcpy(out->detail, whole.detail, sizeof(out->detail));
+    } else {
+        *out = whole;
     }
-    *out = whole;
 }
 
 static int read_chunk(sizes *out, emq_pipeline *pipeline, const char *const *queues, size_t count) {
@@ -137,6 +140,28 @@ int sizes_read(sizes *out, emq_pipeline *pipeline, const char *const *queues, si
     for (size_t i = 0; i < count && result == EMQ_OK; i += CHUNK) {
         result = read_chunk(out + i, pipeline, queues + i, count - i < CHUNK ? count - i : CHUNK);
     }
+    return result;
+}
+
+int sizes_is_nothing(const sizes *s) {
+    return s->pending + s->active + s->scheduled + s->dead + s->completed + s->failed == 0 &&
+           !s->is_paused;
+}
+
+void sizes_note_nothing(const tool *t, const char *queue) {
+    tool_note(t, "%s has no jobs and no counts: is that its name?", queue);
+}
+
+int sizes_read_paused(int *out, emq_client *client, const char *queue) {
+    char key[EMQ_KEY_MAX + 1];
+    const char *const words[] = {"HGETALL", key};
+    emq_reply *reply = NULL;
+    int result = emq_key_queue(key, sizeof(key), queue, EMQ_KEY_META);
+    if (result >= 0) {
+        result = emq_client_command(&reply, client, 2, words, NULL);
+    }
+    *out = result == EMQ_OK && read_part(KIND_PAUSED, reply) != 0;
+    emq_reply_free(reply);
     return result;
 }
 

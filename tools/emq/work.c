@@ -4,6 +4,7 @@
  * commands, the signals and what is told. */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "sizes.h"
 #include "tool.h"
 
 #define DEFAULT_LEASE_MS 30000
@@ -25,6 +27,7 @@
 #define AGAIN_MS 1000   /* until a command is tried again that could not be started */
 #define LOOK_MS 200
 #define ERROR_MAX (CHILD_TAIL_MAX + 64)
+#define SENTENCE_MAX 512
 
 extern char **environ;
 
@@ -41,6 +44,10 @@ typedef struct work {
     int64_t max_failures;
     int is_verbose;
     int ends_when_empty;
+    /* the last trouble with claims; of the thread that calls the hook, too */
+    pthread_mutex_t mutex;
+    int trouble;
+    char trouble_text[SENTENCE_MAX];
 } work;
 
 /* --- one job --- */
@@ -207,8 +214,18 @@ static void tell(const work *w, const emq_worker_event *event) {
               said);
 }
 
+static void note_trouble(work *w, const emq_worker_event *event) {
+    (void)pthread_mutex_lock(&w->mutex);
+    w->trouble = event->result;
+    (void)snprintf(w->trouble_text, sizeof(w->trouble_text), "%s", event->text);
+    (void)pthread_mutex_unlock(&w->mutex);
+}
+
 static void hook(const emq_worker_event *event, void *user) {
-    const work *w = user;
+    work *w = user;
+    if (event->kind == EMQ_WORKER_TROUBLE && event->queue != NULL) {
+        note_trouble(w, event);
+    }
     if (w->t->json) {
         tell_json(event);
     } else {
@@ -235,58 +252,129 @@ static void signals_of(sigset_t *set) {
     (void)sigaddset(set, SIGHUP);
 }
 
-/* Nothing is in hand, and nothing can be claimed. */
-static int is_empty(const work *w) {
-    emq_worker_stats stats = EMQ_WORKER_STATS_INIT;
+/* Why it ends by itself. */
+typedef enum work_end {
+    END_NONE, /* it goes on, or a signal ends it */
+    END_EMPTY,
+    END_PAUSED,  /* there are pending jobs, which nobody can claim */
+    END_REFUSED, /* the server refuses the claims, or the looks for the end, until somebody acts */
+} work_end;
+
+/* What a look found, and what it goes by. */
+typedef struct work_look {
+    work_end end;
+    int result; /* of END_REFUSED */
+    int is_own; /* its words are those of our own client */
+    uint64_t claimed;
+} work_look;
+
+static int is_refusal(int result) {
+    return emq_err_class(result) == EMQ_CLASS_SERVER;
+}
+
+/* What there is to claim. A server that is away for a while ends nothing. */
+static void look_at_queue(work_look *out, const work *w) {
+    emq_client *client = w->t->client;
+    const char *queue = w->t->argv[0];
     emq_ids *ids = NULL;
-    (void)emq_worker_get_stats(&stats, w->worker);
-    if (stats.running + stats.waiting + stats.settling > 0) {
-        return 0;
+    int is_paused = 0;
+    int result = emq_client_is_open(client) ? EMQ_OK : emq_client_reconnect(client);
+    if (result == EMQ_OK) {
+        result = emq_ids_browse(&ids, client, queue, EMQ_KEY_PENDING, NULL, 0, 1);
     }
-    if (!emq_client_is_open(w->t->client) && emq_client_reconnect(w->t->client) != EMQ_OK) {
-        return 0;
+    if (result == EMQ_OK && emq_ids_get_count(ids) == 0) {
+        out->end = END_EMPTY;
+    } else if (result == EMQ_OK) {
+        result = sizes_read_paused(&is_paused, client, queue);
+        out->end = is_paused ? END_PAUSED : END_NONE;
     }
-    int result = emq_ids_browse(&ids, w->t->client, w->t->argv[0], EMQ_KEY_PENDING, NULL, 0, 1);
-    int is_none = result == EMQ_OK && emq_ids_get_count(ids) == 0;
+    if (is_refusal(result)) {
+        out->end = END_REFUSED;
+        out->result = result;
+        out->is_own = 1;
+    }
     emq_ids_free(ids);
-    return is_none;
 }
 
-/* Between a claim and the moment when it is counted an empty look means nothing: it takes two. */
-static int is_empty_again(const work *w, uint64_t *claimed) {
+/* While something is in hand it does not end by itself. */
+static work_look look_once(const work *w) {
+    work_look found = {.end = END_NONE};
     emq_worker_stats stats = EMQ_WORKER_STATS_INIT;
-    if (!is_empty(w)) {
-        *claimed = UINT64_MAX;
-        return 0;
-    }
+    emq_worker_health health = EMQ_WORKER_HEALTH_INIT;
     (void)emq_worker_get_stats(&stats, w->worker);
-    int is_again = *claimed == stats.claimed;
-    *claimed = stats.claimed;
-    return is_again;
+    found.claimed = stats.claimed;
+    if (stats.running + stats.waiting + stats.settling > 0) {
+        return found;
+    }
+    (void)emq_worker_get_health(&health, w->worker, NULL);
+    if (is_refusal(health.result)) {
+        found.end = END_REFUSED;
+        found.result = health.result;
+    } else if (w->ends_when_empty) {
+        look_at_queue(&found, w);
+    }
+    return found;
 }
 
-/* Until a signal has stopped the worker, or it is out of work, and it has ended. */
-static void wait_for_end(const work *w) {
+/* Between a claim and the moment when it is counted a look means nothing: it takes two that find
+ * the same. */
+static int is_end(work_look *last, const work *w) {
+    work_look now = look_once(w);
+    emq_worker_stats stats = EMQ_WORKER_STATS_INIT;
+    (void)emq_worker_get_stats(&stats, w->worker);
+    int is_same = now.end != END_NONE && now.end == last->end && now.claimed == last->claimed &&
+                  now.claimed == stats.claimed;
+    *last = now;
+    return is_same;
+}
+
+/* Until a signal has stopped the worker, or it has come to an end by itself; and it has ended. */
+static work_look wait_for_end(const work *w) {
     sigset_t set;
-    uint64_t claimed = UINT64_MAX;
+    work_look found = {.end = END_NONE};
     int is_stopping = 0;
     uint32_t drain_ms = (uint32_t)(w->grace_ms + MARGIN_MS);
     const struct timespec pause = {0, LOOK_MS * 1000000L};
     signals_of(&set);
     while (emq_worker_wait(NULL, w->worker, 0) != EMQ_OK) {
         int is_told = sigtimedwait(&set, NULL, &pause) > 0; /* the second time: at once */
-        if (!is_stopping && w->ends_when_empty) {
-            is_told = is_told || is_empty_again(w, &claimed);
+        if (is_told && !is_stopping) {
+            found.end = END_NONE;
+        }
+        if (!is_told && !is_stopping) {
+            is_told = is_end(&found, w);
         }
         if (is_told) {
             is_stopping = 1;
             (void)emq_worker_stop(w->worker, drain_ms);
         }
     }
+    return found;
+}
+
+/* An exit status, and what there is to say of it. */
+static int tell_end(work *w, const work_look *found) {
+    char text[SENTENCE_MAX] = "";
+    if (found->end == END_PAUSED) {
+        tool_note(w->t, "%s is paused, and has pending jobs: emq resume", w->t->argv[0]);
+        return TOOL_OTHER;
+    }
+    if (found->end != END_REFUSED) {
+        return TOOL_DONE;
+    }
+    if (found->is_own) {
+        return tool_fail_client(w->t, "cannot look for jobs", found->result);
+    }
+    (void)pthread_mutex_lock(&w->mutex);
+    if (w->trouble == found->result) {
+        memcpy(text, w->trouble_text, sizeof(text));
+    }
+    (void)pthread_mutex_unlock(&w->mutex);
+    return tool_fail(w->t, "cannot claim", found->result, text);
 }
 
 static int fail_worker(const work *w, const char *what, int result) {
-    char error[512] = "";
+    char error[SENTENCE_MAX] = "";
     if (w->worker != NULL) {
         (void)emq_worker_copy_error(error, sizeof(error), w->worker);
     }
@@ -319,8 +407,9 @@ static int run_worker(work *w) {
     if (result != EMQ_OK) {
         status = fail_worker(w, "cannot work", result);
     } else {
-        wait_for_end(w);
+        work_look found = wait_for_end(w);
         tell_counters(w);
+        status = tell_end(w, &found);
     }
     emq_worker_free(w->worker);
     return status;
@@ -374,6 +463,7 @@ static int read_limits(work *w) {
 
 static int run_work(tool *t) {
     work w = {.t = t,
+              .mutex = PTHREAD_MUTEX_INITIALIZER,
               .command = t->argv + 1,
               .is_verbose = tool_value(t, "verbose") != NULL,
               .ends_when_empty = tool_value(t, "until-empty") != NULL};
@@ -421,7 +511,11 @@ const tool_verb verb_work = {
         "that run, each with all that it has started; SIGKILL behind the grace period, or at\n"
         "once with a second signal. A command that still ends with 0 has completed its job;\n"
         "the jobs of the others go back without a failure. Then it ends with status 0. It\n"
-        "sweeps and promotes as every worker does.\n",
+        "sweeps and promotes as every worker does.\n"
+        "\n"
+        "When the server refuses the claims until somebody acts (a right, the fence, the\n"
+        "module) it finishes what is in hand, and ends with status 4; a server that is away\n"
+        "is waited for. With --until-empty, a paused queue with pending jobs is status 1.\n",
     .example = "emq work orders -j 4 --timeout 5m -- ./handle-order --fast\n",
     .options = options,
     .run = run_work,
