@@ -160,7 +160,7 @@ static void a_refusal_behind_a_loss_is_told(void **state) {
     emq_worker *worker = crew_open(&client, &options);
     crew_add(worker, "q", crew_return, &verdict, NULL);
     crew_start(worker);
-    crew_enqueue(&server, "q", "x", NULL);
+    crew_enqueue("q", "x", NULL);
     CREW_AWAIT(worker, completed, 1);
     run(server.admin, "SET", "{emq}:version", "another wire", NULL);
     run(server.admin, "CLIENT", "KILL", "SKIPME", "yes", NULL);
