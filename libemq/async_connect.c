@@ -379,8 +379,8 @@ static void ask(emq_session *session) {
                      ? emq_search_build_ask(&session->ask, &session->search)
                      : emq_ask_build(&session->ask, session->aim, EMQ_FENCE_REQUIRED);
     session->stage = EMQ_STAGE_ASKING;
-    session->asked = session->ask.first;
-    for (int i = session->ask.first; i < session->ask.end && result == EMQ_OK; i++) {
+    session->asked = 0;
+    for (int i = 0; i < session->ask.end && result == EMQ_OK; i++) {
         result = emq_link_add(session->link, &session->ask.lines[i]);
     }
     if (result != EMQ_OK) {

@@ -156,11 +156,10 @@ static void lose_context(emq_link *link) {
                                        EMQ_ELEMENTS_MAX));
     } else if (context->err == REDIS_ERR_OOM) {
         lose_plain(link, EMQ_ENOMEM);
-    } else if (session->stage == EMQ_STAGE_ASKING && link->replies == 1 &&
-               session->asked == ask->first + 1 &&
-               ask->replies[ask->first]->type == REDIS_REPLY_ERROR) {
+    } else if (session->stage == EMQ_STAGE_ASKING && link->replies == 1 && session->asked == 1 &&
+               ask->replies[0]->type == REDIS_REPLY_ERROR) {
         /* a server that turns a connection away says why and closes it */
-        const redisReply *farewell = ask->replies[ask->first];
+        const redisReply *farewell = ask->replies[0];
         emq_session_lose(session,
                          emq_text_fail_bytes(&session->error,
                                              emq_result_of_error(farewell->str, farewell->len),

@@ -64,7 +64,7 @@ int emq_ask_build(emq_ask *ask, const emq_client_options *options, emq_fence_rul
                                           [STEP_VERSION] = 1,
                                           [STEP_FENCE] = fence == EMQ_FENCE_REQUIRED};
     int result = EMQ_OK;
-    *ask = (emq_ask){.first = 0};
+    *ask = (emq_ask){.end = 0};
     for (int kind = 0; kind < EMQ_ASK_STEPS && result == EMQ_OK; kind++) {
         if (is_needed[kind]) {
             result = build_step(ask, kind, options);
@@ -80,7 +80,7 @@ int emq_ask_judge(const emq_ask *ask, emq_text *error) {
         [STEP_FENCE] = emq_decode_fence,
     };
     int result = EMQ_OK;
-    for (int i = ask->first; i < ask->end && result == EMQ_OK; i++) {
+    for (int i = 0; i < ask->end && result == EMQ_OK; i++) {
         result = decoders[ask->kinds[i]](ask->replies[i], error);
     }
     return result;
@@ -104,7 +104,7 @@ static int judge(const emq_ask *ask, const path *p) {
     if (p->search == NULL) {
         return emq_ask_judge(ask, p->error);
     }
-    emq_search_take(p->search, ask->replies[ask->first]);
+    emq_search_take(p->search, ask->replies[0]);
     return EMQ_OK;
 }
 
@@ -114,8 +114,7 @@ static int ask(const path *p) {
     if (result != EMQ_OK) {
         emq_text_fail_plain(p->error, result);
     } else {
-        result = emq_connection_exchange(p->connection, asked.lines + asked.first,
-                                         asked.end - asked.first, asked.replies + asked.first,
+        result = emq_connection_exchange(p->connection, asked.lines, asked.end, asked.replies,
                                          p->deadline, p->error);
     }
     if (result == EMQ_OK) {

@@ -10,10 +10,9 @@
 typedef enum emq_fence_rule { EMQ_FENCE_REQUIRED, EMQ_FENCE_NOT_READ } emq_fence_rule;
 
 /* What is asked of a server behind AUTH, in one go, and judged in order: the first refusal counts.
- * Kinds, lines and replies are at the places from `first` to `end` - 1. */
+ * Kinds, lines and replies are at the places below `end`. */
 #define EMQ_ASK_STEPS 5
 typedef struct emq_ask {
-    int first;
     int end;
     int kinds[EMQ_ASK_STEPS];
     emq_line lines[EMQ_ASK_STEPS];

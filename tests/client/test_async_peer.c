@@ -15,13 +15,9 @@
 
 static const emq_lease some_lease = {"q", {"JOB0KHTOWnGLuC"}, 1};
 
-/* A pause that a test does not see the end of, and none at all. */
+/* A pause that a test does not see the end of. */
 #define LONG_PAUSE                                                                                 \
     { .size = sizeof(emq_async_options), .backoff_min_ms = LONG_MS, .backoff_max_ms = LONG_MS }
-#define SHORT_PAUSE                                                                                \
-    { .size = sizeof(emq_async_options), .backoff_min_ms = 1, .backoff_max_ms = 2 }
-
-static const emq_async_options short_pause = SHORT_PAUSE;
 
 static void open_on_peer(test_loop *t, const peer *p, const emq_async_options *async_options) {
     emq_client_options options = options_for_peer(p);
@@ -49,7 +45,7 @@ static void a_refused_connect_is_tried_again(void **state) {
     (void)state;
     emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
     options.port = closed_port(&reserved);
-    loop_open(&t, &options, &short_pause);
+    loop_open(&t, &options, &loop_short_pause);
     loop_submit(&t, with_timeout(ping_request(), SHORT_MS), &out);
     loop_until_ended(&t, &out, 1);
     EXPECT_OUTCOME(&out, EMQ_ECONNTIMEOUT); /* never sent */
@@ -77,7 +73,7 @@ static void an_attempt_has_a_deadline(void **state) {
         peer *p = peer_start(&scripts[i]);
         emq_client_options options = options_for_peer(p);
         options.connect_timeout_ms = 100;
-        loop_open(&t, &options, &short_pause);
+        loop_open(&t, &options, &loop_short_pause);
         loop_submit(&t, ping_request(), &out);
         loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ECONNTIMEOUT);
         loop_until_connections(&t, p, 2);
@@ -118,7 +114,7 @@ static void a_loss_on_the_connect_path_is_tried_again(void **state) {
     for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
         test_loop t;
         peer *p = peer_start(&scripts[i]);
-        open_on_peer(&t, p, &short_pause);
+        open_on_peer(&t, p, &loop_short_pause);
         loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ECONNECT);
         loop_until_connections(&t, p, 3);
         loop_finish(&t);
@@ -133,7 +129,7 @@ static void a_loading_server_is_tried_again(void **state) {
                                           PEER_SENDS("-LOADING dataset in memory\r\n")}};
     (void)state;
     peer *p = peer_start(&script);
-    open_on_peer(&t, p, &short_pause);
+    open_on_peer(&t, p, &loop_short_pause);
     loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ELOADING);
     loop_until_connections(&t, p, 3);
     loop_finish(&t);
@@ -157,7 +153,7 @@ static void a_refusal_rests_until_it_is_asked_again(void **state) {
         const peer_script script = {
             .steps = {PEER_SENDS(PEER_OK), PEER_SENDS(PEER_VERSION), cases[i].fence}};
         peer *p = peer_start(&script);
-        open_on_peer(&t, p, &short_pause);
+        open_on_peer(&t, p, &loop_short_pause);
         loop_submit(&t, ping_request(), &out);
         loop_until_ended(&t, &out, 1);
         EXPECT_OUTCOME(&out, cases[i].result);
@@ -188,7 +184,7 @@ static void a_wrong_password_is_a_refusal(void **state) {
     peer *p = peer_start(&script);
     emq_client_options options = options_for_peer(p);
     options.password = "secret";
-    loop_open(&t, &options, &short_pause);
+    loop_open(&t, &options, &loop_short_pause);
     loop_until_told(&t, EMQ_ASYNC_REFUSED, EMQ_EAUTH);
     assert_int_equal(peer_commands(p), 1);
     loop_finish(&t);
@@ -219,7 +215,7 @@ static void an_unknown_name_is_tried_again(void **state) {
     emq_client_options options = EMQ_CLIENT_OPTIONS_INIT;
     options.host = "no-such-host.invalid";
     options.connect_timeout_ms = LONG_MS;
-    loop_open(&t, &options, &short_pause);
+    loop_open(&t, &options, &loop_short_pause);
     loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ERESOLVE);
     loop_finish(&t);
 }
@@ -237,7 +233,7 @@ static void a_loss_is_an_unknown_outcome(void **state) {
         test_loop t;
         outcome outs[2] = {{0}};
         peer *p = start_peer(hold, ends[i]);
-        open_on_peer(&t, p, &short_pause);
+        open_on_peer(&t, p, &loop_short_pause);
         loop_submit(&t, enqueue_request("q", "p", 1), &outs[0]);
         loop_submit(&t, claim_request("q"), &outs[1]);
         loop_until_ended(&t, outs, 2);
@@ -258,7 +254,7 @@ static void a_complete_is_sent_once_more(void **state) {
     outcome out = {0};
     (void)state;
     peer *p = start_peer((peer_step){PEER_CLOSE, NULL, 0}, hold);
-    open_on_peer(&t, p, &short_pause);
+    open_on_peer(&t, p, &loop_short_pause);
     loop_submit(&t, complete_request(&some_lease), &out);
     loop_until_ended(&t, &out, 1);
     EXPECT_OUTCOME(&out, EMQ_ECONNLOST);
@@ -318,7 +314,7 @@ static void a_complete_that_waits_to_be_sent_once_more_is_unknown(void **state) 
 static void a_complete_is_not_repeated_when_that_is_off(void **state) {
     test_loop t;
     outcome out = {0};
-    emq_async_options async_options = SHORT_PAUSE;
+    emq_async_options async_options = loop_short_pause;
     (void)state;
     async_options.complete_once = 1;
     peer *p = start_peer((peer_step){PEER_CLOSE, NULL, 0}, hold);
@@ -361,7 +357,7 @@ static void what_was_not_sent_whole_is_sent_again(void **state) {
     peer *p = peer_start(&script);
     emq_client_options options = options_for_peer(p);
     options.max_payload = size;
-    loop_open(&t, &options, &short_pause);
+    loop_open(&t, &options, &loop_short_pause);
     loop_until_state(&t, EMQ_ASYNC_OPEN);
     loop_submit(&t, enqueue_request("q", payload, size), &outs[0]);
     loop_until_connections(&t, p, 3);
@@ -387,7 +383,7 @@ static void a_refusal_halfway_ends_the_connection(void **state) {
     peer *p = peer_start(&script);
     emq_client_options options = options_for_peer(p);
     options.max_payload = size;
-    loop_open(&t, &options, &short_pause);
+    loop_open(&t, &options, &loop_short_pause);
     loop_submit(&t, enqueue_request("q", payload, size), &outs[0]);
     loop_until_ended(&t, outs, 1);
     EXPECT_OUTCOME(&outs[0], EMQ_ESERVER);
@@ -412,7 +408,7 @@ static void a_broken_answer_ends_the_connection(void **state) {
         test_loop t;
         outcome outs[2] = {{0}};
         peer *p = start_peer(hold, (peer_step)PEER_SENDS(answers[i]));
-        open_on_peer(&t, p, &short_pause);
+        open_on_peer(&t, p, &loop_short_pause);
         loop_submit(&t, enqueue_request("q", "p", 1), &outs[0]);
         loop_submit(&t, enqueue_request("q", "p", 1), &outs[1]);
         loop_until_ended(&t, outs, 2);
@@ -430,7 +426,7 @@ static void bytes_that_nobody_asked_for_answer_nothing(void **state) {
     outcome out = {0};
     (void)state;
     peer *p = start_peer((peer_step)PEER_SENDS("+PONG\r\n"), hold);
-    open_on_peer(&t, p, &short_pause);
+    open_on_peer(&t, p, &loop_short_pause);
     loop_until_state(&t, EMQ_ASYNC_OPEN);
     peer_act(p, (peer_step){PEER_SEND, ":1\r\n", 0});
     loop_submit(&t, ping_request(), &out);
@@ -450,7 +446,7 @@ static void an_end_while_idle_loses_nothing(void **state) {
         test_loop t;
         outcome out = {0};
         peer *p = start_peer((peer_step)PEER_SENDS("+PONG\r\n"), hold);
-        open_on_peer(&t, p, &short_pause);
+        open_on_peer(&t, p, &loop_short_pause);
         loop_until_state(&t, EMQ_ASYNC_OPEN);
         peer_act(p, (peer_step){ends[i], NULL, 0});
         loop_submit(&t, ping_request(), &out);
@@ -469,7 +465,7 @@ static void a_late_answer_answers_nobody(void **state) {
     outcome outs[3] = {{0}};
     (void)state;
     peer *p = start_peer(hold, hold);
-    open_on_peer(&t, p, &short_pause);
+    open_on_peer(&t, p, &loop_short_pause);
     loop_submit(&t, with_timeout(enqueue_request("q", "p", 1), SHORT_MS), &outs[0]);
     loop_submit(&t, claim_request("q"), &outs[1]);
     loop_until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 2);
@@ -509,7 +505,7 @@ static void an_answer_that_came_in_time_counts(void **state) {
 static void the_pause_grows_until_an_answer_comes(void **state) {
     test_loop t;
     outcome out = {0};
-    emq_async_options async_options = SHORT_PAUSE;
+    emq_async_options async_options = loop_short_pause;
     (void)state;
     async_options.backoff_max_ms = LONG_MS;
     const peer_script script = {.steps = {PEER_HANDSHAKE, {PEER_SEND_AND_CLOSE, "+PONG\r\n", 0}}};
@@ -544,7 +540,7 @@ static void the_table_of_cuts_holds(void **state) {
             test_loop t;
             outcome out = {0};
             peer *p = start_peer(cuts[cut], hold);
-            open_on_peer(&t, p, &short_pause);
+            open_on_peer(&t, p, &loop_short_pause);
             loop_submit(&t,
                         verb == ENQUEUE ? enqueue_request("q", "p", 1)
                         : verb == CLAIM ? claim_request("q")
@@ -597,7 +593,7 @@ static void a_flood_moves_no_deadline(void **state) {
 static void too_many_requests_are_turned_down(void **state) {
     test_loop t;
     outcome outs[MANY] = {{0}};
-    emq_async_options async_options = SHORT_PAUSE;
+    emq_async_options async_options = loop_short_pause;
     (void)state;
     async_options.max_requests = MANY;
     peer *p = start_peer(hold, hold);
@@ -631,7 +627,7 @@ static void too_many_bytes_are_turned_down(void **state) {
     test_loop t;
     char payload[2000] = "";
     outcome outs[2] = {{0}};
-    emq_async_options async_options = SHORT_PAUSE;
+    emq_async_options async_options = loop_short_pause;
     (void)state;
     async_options.max_bytes = 1000;
     peer *p = start_peer(hold, hold);
@@ -720,7 +716,7 @@ static void a_canceled_request_keeps_its_deadline(void **state) {
     outcome out = {0};
     (void)state;
     peer *p = start_peer(hold, hold);
-    open_on_peer(&t, p, &short_pause);
+    open_on_peer(&t, p, &loop_short_pause);
     emq_request *request = loop_submit(&t, with_timeout(claim_request("q"), SHORT_MS), &out);
     loop_until_commands(&t, p, PEER_HANDSHAKE_COMMANDS + 1);
     assert_int_equal(emq_request_cancel(request), EMQ_OK);

@@ -67,7 +67,6 @@ static void the_question_is_the_one_that_every_sentinel_knows(void **state) {
     (void)state;
     start(&s, "a", 60000);
     assert_int_equal(emq_search_build_ask(&ask, &s), EMQ_OK);
-    assert_int_equal(ask.first, 0);
     assert_int_equal(ask.end, 1);
     assert_int_equal(ask.lines[0].argc, 3);
     assert_string_equal(ask.lines[0].argv[0], "SENTINEL");
