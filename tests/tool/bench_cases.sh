@@ -59,6 +59,10 @@ case_bench_ends() {
     end_bench 130
     output_has 'each of them was delivered once'
     error_has 'it ended before all of the 10000000 jobs'
+    # the signal comes to the thread of a connection
+    start_bench
+    kill -INT "$(find "/proc/${background[0]}/task" -mindepth 1 -printf '%f\n' -prune | sort -n | tail -n 1)"
+    end_bench 130
     # its connections are cut
     start_bench
     "$cli" -s "$socket" CLIENT KILL TYPE normal SKIPME yes >/dev/null

@@ -4,6 +4,7 @@
  * its jobs are said, so that somebody can look. */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,13 +3,14 @@
  * and sees to it that what was printed has arrived. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tool.h"
 
-volatile sig_atomic_t tool_stop;
+atomic_int tool_stop; /* the signal may come to any thread of the benchmark */
 
 static void note_signal(int number) {
     tool_stop = number;
@@ -57,7 +58,7 @@ static int run_verb(int argc, char **argv) {
     }
     int status = flush_output(&t, run(&t, argc, argv));
     tool_close(&t);
-    return tool_stop == 0 ? status : 128 + (int)tool_stop;
+    return tool_stop == 0 ? status : 128 + tool_stop;
 }
 
 /* A stream that the caller has closed must not become the connection, to which our output would be

@@ -8,8 +8,8 @@
 
 #include <emq/emq.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -122,7 +122,7 @@ int tool_token(const tool *t, int64_t *out, const char *text);
 
 /* The signal that asked the program to stop, or 0. Counts for verbs that called tool_watch_signals;
  * the others end by it at once. */
-extern volatile sig_atomic_t tool_stop;
+extern atomic_int tool_stop;
 void tool_watch_signals(void);
 
 /* The options of the URL, named `emq`; borrowed until tool_close. TOOL_DONE or TOOL_USAGE, said. */

@@ -7,6 +7,7 @@
 #include <curses.h>
 #include <locale.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <term.h>
