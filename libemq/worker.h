@@ -76,6 +76,7 @@ struct emq_task {
     int is_exhausted; /* more attempts than allowed */
     int is_overshoot; /* handed over beyond the limit */
     int tries;        /* how often it was sent with an unknown outcome */
+    int is_alone;     /* its complete goes in a call of its own */
     int is_refused;   /* its verdict waits for an operator: no longer than its lease */
     char *error;
     size_t error_size;
@@ -180,6 +181,8 @@ struct emq_worker {
     uint32_t granted;      /* slots that claims on their way may fill */
     uint32_t running;
     uint32_t in_handlers;
+    uint32_t idle;   /* handler threads that wait for a job */
+    uint32_t waking; /* of these, those that were woken and are on their way */
     uint32_t claims_out;
     uint64_t virtual_time;    /* of the fair choice */
     int64_t watch_at;         /* when the watch looks next */
@@ -216,6 +219,12 @@ void emq_worker_tell(emq_worker *worker, emq_worker_event *event);
 /* An event about a task, with its timings. */
 emq_worker_event emq_worker_task_event(emq_task *task, emq_worker_event_kind kind);
 
+/* worker_handle.c */
+
+/* With the mutex held, when there is a job more to run, or one running less: sees to it that
+ * handlers are on their way to what waits. */
+void emq_worker_wake_handlers(emq_worker *worker);
+
 /* worker_link.c: none of these is called with the mutex held. */
 
 /* 0; EMQ_EINVAL; EMQ_ENOTLS; EMQ_ENOMEM. Connects to nothing. */
@@ -239,6 +248,9 @@ void emq_worker_link_cut(emq_worker_link *link, int half);
 
 /* Takes the job in. NULL without memory: it is left where it is. */
 emq_task *emq_task_take(emq_work_queue *queue, emq_job *job, int64_t now);
+
+/* It counts as running no more. */
+void emq_task_stop_running(emq_task *task);
 
 /* Gives it a verdict, and hands it to the settler; one whose lease is lost is done. */
 void emq_task_decide(emq_task *task, emq_task_verdict verdict);

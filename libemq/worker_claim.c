@@ -132,7 +132,6 @@ static void line_up(emq_task *task) {
     emq_worker *worker = task->worker;
     task->state = TASK_WAITING;
     emq_task_line_add(&worker->waiting, task);
-    (void)pthread_cond_signal(&worker->work);
 }
 
 /* Gives back what there is no room for. */
@@ -201,6 +200,7 @@ static void take_answer(emq_work_queue *q, const claim *asked, int result, emq_j
     for (size_t i = 0; i < count; i++) {
         take_in(q, &jobs->jobs[i], now);
     }
+    emq_worker_wake_handlers(worker);
     q->is_out = 0;
     if ((result >= 0 || result == EMQ_EBADJOB) && !q->is_empty) {
         ask_for_grant(q); /* its claimer is on its way to, and others are woken now */

@@ -2,11 +2,43 @@
 /* The handler threads: they run the program's code, and nothing else. */
 #include "worker.h"
 
+/* To wake a thread costs more than a short job. So few are woken at a time, and each of them sees
+ * to the next when it has come: by then, those that are awake may have run what waited. Long jobs
+ * keep their threads, and all are woken soon. */
+#define WAKING_MAX 4
+
+static uint32_t smaller(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* How many handlers could run what waits. */
+static uint32_t count_wanted(const emq_worker *worker) {
+    uint32_t most = worker->options.concurrency;
+    uint32_t free_runs = worker->running < most ? most - worker->running : 0;
+    uint32_t wanted =
+        worker->waiting.count < free_runs ? (uint32_t)worker->waiting.count : free_runs;
+    return smaller(wanted, smaller(worker->idle, WAKING_MAX));
+}
+
+void emq_worker_wake_handlers(emq_worker *worker) {
+    for (uint32_t wanted = count_wanted(worker); worker->waking < wanted; worker->waking++) {
+        (void)pthread_cond_signal(&worker->work);
+    }
+}
+
+/* Who wakes by itself is taken for one that was woken: then one more is. */
+static void await_task(emq_worker *worker) {
+    worker->idle++;
+    emq_worker_await(worker, &worker->work, TIME_NEVER);
+    worker->idle--;
+    worker->waking -= worker->waking > 0;
+}
+
 /* The next job to run; NULL when there will be none. */
 static emq_task *next_task(emq_worker *worker) {
     while (worker->phase < EMQ_PHASE_DRAINING &&
            (worker->waiting.first == NULL || worker->running >= worker->options.concurrency)) {
-        emq_worker_await(worker, &worker->work, TIME_NEVER);
+        await_task(worker);
     }
     if (worker->phase >= EMQ_PHASE_DRAINING) {
         return NULL;
@@ -34,6 +66,7 @@ static int begin(emq_task *task) {
     }
     worker->running++;
     worker->in_handlers++;
+    emq_worker_wake_handlers(worker);
     return 1;
 }
 
@@ -61,8 +94,7 @@ static void end(emq_task *task, emq_task_verdict verdict) {
     } else if (verdict == EMQ_TASK_LATER) {
         return;
     } else if (emq_task_is_gone(task)) {
-        worker->running--;
-        (void)pthread_cond_signal(&worker->work);
+        emq_task_stop_running(task);
         emq_task_finish(task);
     } else {
         emq_task_decide(task, verdict);

@@ -15,13 +15,32 @@
 #define CANCEL_AGAIN_MS 20 /* a claim may not have been waiting yet */
 #define EXHAUSTED_TEXT "attempts exhausted"
 
+typedef enum meaning {
+    MEANS_DONE,
+    MEANS_LOST,   /* not ours any more */
+    MEANS_AGAIN,  /* nothing was done */
+    MEANS_UNSURE, /* it may have been done */
+    MEANS_REFUSED /* for good */
+} meaning;
+
+/* A verdict of the batch. */
+typedef struct item {
+    emq_task *task;
+    int is_added; /* to the pipeline, as this entry of it */
+    size_t entry;
+    int is_member; /* one of the jobs of its entry */
+    size_t member;
+    int result;
+    meaning means;
+    int is_over; /* settled or given up */
+} item;
+
 typedef struct batch {
     emq_worker *worker;
     emq_pipeline *pipeline;
     size_t count;
-    emq_task *tasks[BATCH];
-    int results[BATCH];
-    int is_added[BATCH];
+    item items[BATCH];
+    emq_lease leases[BATCH];
 } batch;
 
 /* With the mutex held: jobs whose lease is lost are not settled. */
@@ -52,7 +71,7 @@ static void gather(batch *b) {
         emq_task *task = emq_task_line_take(&worker->decided);
         task->state = TASK_SENT;
         worker->stats.settling++;
-        b->tasks[b->count++] = task;
+        b->items[b->count++] = (item){.task = task};
     }
 }
 
@@ -134,21 +153,57 @@ static int look_first(int *result, const batch *b, const emq_task *task) {
     return is_open;
 }
 
+static int is_batched(const item *it) {
+    return it->task->verdict == EMQ_TASK_COMPLETE && !it->task->is_alone;
+}
+
+static void note_added(batch *b, item *it, int result) {
+    it->result = result;
+    it->is_added = result == EMQ_OK;
+    it->entry = it->is_added ? emq_pipeline_get_count(b->pipeline) - 1 : 0;
+}
+
+/* Adds the completes of one queue as one entry: this one, and those behind it. */
+static void add_completes(batch *b, item *first) {
+    size_t count = 0;
+    for (item *it = first; it < b->items + b->count; it++) {
+        if (is_batched(it) && it->task->queue == first->task->queue) {
+            it->is_member = 1;
+            it->member = count;
+            b->leases[count++] = it->task->job.lease;
+        }
+    }
+    int result = emq_pipeline_completes(b->pipeline, b->leases, count);
+    for (item *it = first; it < b->items + b->count; it++) {
+        if (it->is_member && it->task->queue == first->task->queue) {
+            note_added(b, it, result);
+        }
+    }
+}
+
+static void add_item(batch *b, item *it) {
+    if (it->is_member) {
+        return; /* it came with another */
+    }
+    if (is_batched(it)) {
+        add_completes(b, it);
+    } else if (look_first(&it->result, b, it->task)) {
+        note_added(b, it, add(b, it->task));
+    }
+}
+
 /* Sends the batch, and sets its results. */
 static void send_batch(batch *b) {
     emq_pipeline_clear(b->pipeline);
     for (size_t i = 0; i < b->count; i++) {
-        b->is_added[i] = 0;
-        if (look_first(&b->results[i], b, b->tasks[i])) {
-            b->results[i] = add(b, b->tasks[i]);
-            b->is_added[i] = b->results[i] == EMQ_OK;
-        }
+        add_item(b, &b->items[i]);
     }
     (void)emq_pipeline_run(b->pipeline);
-    size_t entry = 0;
-    for (size_t i = 0; i < b->count; i++) {
-        if (b->is_added[i]) {
-            b->results[i] = emq_pipeline_get_result(b->pipeline, entry++);
+    for (item *it = b->items; it < b->items + b->count; it++) {
+        if (it->is_member && it->is_added) {
+            it->result = emq_pipeline_get_member(b->pipeline, it->entry, it->member);
+        } else if (it->is_added) {
+            it->result = emq_pipeline_get_result(b->pipeline, it->entry);
         }
     }
 }
@@ -162,23 +217,16 @@ static int is_operators(int result) {
 /* What one of them says about the connection: the first failure that is not about its own job. */
 static int find_trouble(const batch *b) {
     for (size_t i = 0; i < b->count; i++) {
-        emq_class class = emq_err_class(b->results[i]);
+        int result = b->items[i].result;
+        emq_class class = emq_err_class(result);
         if (class == EMQ_CLASS_RETRYABLE || class == EMQ_CLASS_UNKNOWN ||
-            class == EMQ_CLASS_PROTOCOL || class == EMQ_CLASS_INTERNAL ||
-            b->results[i] == EMQ_ECLOSED || is_operators(b->results[i])) {
-            return b->results[i];
+            class == EMQ_CLASS_PROTOCOL || class == EMQ_CLASS_INTERNAL || result == EMQ_ECLOSED ||
+            is_operators(result)) {
+            return result;
         }
     }
     return EMQ_OK;
 }
-
-typedef enum meaning {
-    MEANS_DONE,
-    MEANS_LOST,   /* not ours any more */
-    MEANS_AGAIN,  /* nothing was done */
-    MEANS_UNSURE, /* it may have been done */
-    MEANS_REFUSED /* for good */
-} meaning;
 
 static meaning read_result(const emq_task *task, int result) {
     switch (emq_err_class(result)) {
@@ -232,56 +280,73 @@ static emq_worker_event_kind choose_kind(const emq_task *task, meaning means) {
 }
 
 /* Without the mutex: tells of a task that is settled or given up. */
-static void tell(batch *b, size_t place, meaning means, int64_t now) {
-    emq_task *task = b->tasks[place];
-    emq_worker_event event = emq_worker_task_event(task, choose_kind(task, means));
-    event.result =
-        means == MEANS_DONE && b->results[place] != EMQ_DEAD ? EMQ_OK : b->results[place];
-    event.notice = means == MEANS_LOST ? EMQ_NOTICE_LOST : EMQ_NOTICE_NONE;
-    event.settled_us = (now - task->decided_at) / 1000;
+static void tell(emq_worker *worker, const item *it, int64_t now) {
+    emq_worker_event event = emq_worker_task_event(it->task, choose_kind(it->task, it->means));
+    event.result = it->means == MEANS_DONE && it->result != EMQ_DEAD ? EMQ_OK : it->result;
+    event.notice = it->means == MEANS_LOST ? EMQ_NOTICE_LOST : EMQ_NOTICE_NONE;
+    event.settled_us = (now - it->task->decided_at) / 1000;
     event.text = event.result < 0 ? emq_strerror(event.result) : NULL;
-    if (!task->is_overshoot) {
-        emq_worker_tell(b->worker, &event);
+    if (!it->task->is_overshoot) {
+        emq_worker_tell(worker, &event);
     }
 }
 
-/* With the mutex held: puts it back into the line. */
-static void put_back(emq_task *task, meaning means, int result) {
-    task->tries += means == MEANS_UNSURE;
-    task->is_refused = task->is_refused || is_operators(result);
-    task->state = TASK_DECIDED;
-    emq_task_line_add(&task->worker->decided, task);
-}
-
-static void count_end(emq_worker *worker, emq_task *task, meaning means, int result) {
-    if (means == MEANS_DONE) {
-        count_done(&worker->stats, task, result);
-    } else if (means == MEANS_LOST || result == EMQ_GONE) {
+static void count_end(emq_worker *worker, const item *it) {
+    if (it->means == MEANS_DONE) {
+        count_done(&worker->stats, it->task, it->result);
+    } else if (it->means == MEANS_LOST || it->result == EMQ_GONE) {
         worker->stats.refused++;
     } else {
         worker->stats.unsettled++;
     }
 }
 
-static void take_result(batch *b, size_t place, int64_t now) {
+/* With the mutex held: what the answer means. A batch does not say why it refused one of its jobs:
+ * asked alone, the server does. */
+static void judge(item *it) {
+    emq_worker *worker = it->task->worker;
+    it->means = read_result(it->task, it->result);
+    if (it->is_member && (it->result == EMQ_ESTALE || it->result == EMQ_ENOTFLAT)) {
+        it->task->is_alone = 1;
+        it->means = MEANS_AGAIN;
+    }
+    it->is_over = (it->means != MEANS_AGAIN && it->means != MEANS_UNSURE) || worker->has_given_up;
+    if (it->is_over) {
+        count_end(worker, it);
+    }
+}
+
+/* With the mutex held: frees its slot, or puts it back into the line. */
+static void let_go(const item *it) {
+    emq_task *task = it->task;
+    task->worker->stats.settling--;
+    if (it->is_over) {
+        emq_task_finish(task);
+        return;
+    }
+    task->tries += it->means == MEANS_UNSURE;
+    task->is_refused = task->is_refused || is_operators(it->result);
+    task->state = TASK_DECIDED;
+    emq_task_line_add(&task->worker->decided, task);
+}
+
+/* The hook is told before the slots are free: who waits for the end of a worker knows all then. */
+static void take_results(batch *b) {
     emq_worker *worker = b->worker;
-    emq_task *task = b->tasks[place];
-    meaning means = read_result(task, b->results[place]);
+    int64_t now = emq_now_ns();
     emq_worker_lock(worker);
-    int goes_on = (means == MEANS_AGAIN || means == MEANS_UNSURE) && !worker->has_given_up;
-    if (!goes_on) {
-        count_end(worker, task, means, b->results[place]);
+    for (size_t i = 0; i < b->count; i++) {
+        judge(&b->items[i]);
     }
     emq_worker_unlock(worker);
-    if (!goes_on) {
-        tell(b, place, means, now);
+    for (size_t i = 0; i < b->count; i++) {
+        if (b->items[i].is_over) {
+            tell(worker, &b->items[i], now);
+        }
     }
     emq_worker_lock(worker);
-    worker->stats.settling--;
-    if (goes_on) {
-        put_back(task, means, b->results[place]);
-    } else {
-        emq_task_finish(task);
+    for (size_t i = 0; i < b->count; i++) {
+        let_go(&b->items[i]);
     }
     emq_worker_unlock(worker);
 }
@@ -350,11 +415,8 @@ static void settle_some(batch *b) {
         return;
     }
     send_batch(b);
-    int64_t now = emq_now_ns();
     (void)emq_worker_link_note(&worker->settle_link, find_trouble(b));
-    for (size_t i = 0; i < b->count; i++) {
-        take_result(b, i, now);
-    }
+    take_results(b);
 }
 
 void *emq_worker_settle(void *data) {

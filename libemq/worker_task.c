@@ -137,11 +137,15 @@ void emq_task_check_lease(emq_task *task, int64_t now) {
     (void)pthread_cond_signal(&worker->settles); /* it may be in its line */
 }
 
+void emq_task_stop_running(emq_task *task) {
+    task->worker->running--;
+    emq_worker_wake_handlers(task->worker);
+}
+
 void emq_task_decide(emq_task *task, emq_task_verdict verdict) {
     emq_worker *worker = task->worker;
     if (task->state == TASK_RUNNING) {
-        worker->running--;
-        (void)pthread_cond_signal(&worker->work);
+        emq_task_stop_running(task);
     }
     task->verdict = verdict;
     task->state = TASK_DECIDED;
@@ -354,8 +358,7 @@ static int settle(emq_task *task, emq_task_verdict verdict) {
     if (result == EMQ_OK) {
         emq_task_decide(task, verdict);
     } else if (result == EMQ_ESTALE && task->state == TASK_RUNNING) {
-        task->worker->running--;
-        (void)pthread_cond_signal(&task->worker->work);
+        emq_task_stop_running(task);
         emq_task_finish(task);
     }
     return result;

@@ -61,7 +61,7 @@ static void return_tasks(emq_worker *worker) {
             emq_task_notify(task, EMQ_NOTICE_RETURNED);
             emq_task_decide(task, EMQ_TASK_REQUEUE);
         } else if (task->state == TASK_RUNNING) {
-            worker->running--;
+            emq_task_stop_running(task);
             emq_task_finish(task);
         }
         task = next;
