@@ -39,7 +39,8 @@ static uint64_t price(const emq_work_queue *q, uint32_t count) {
  * happen to wait just then. */
 static int is_next(const emq_work_queue *q) {
     for (const emq_work_queue *other = q->worker->queues; other != NULL; other = other->next) {
-        int is_after_some = other->wants_grant || (other->is_out && !other->is_empty);
+        int is_out = other->is_out || other->is_ahead;
+        int is_after_some = other->wants_grant || (is_out && !other->is_empty);
         if (is_after_some && other->pass < q->pass) {
             return 0;
         }
@@ -47,31 +48,30 @@ static int is_next(const emq_work_queue *q) {
     return 1;
 }
 
-/* Its share of the free slots, beside the others that want some. */
-static uint32_t draw_share(const emq_work_queue *q) {
+/* Its share of some slots, beside the others that want some. */
+static uint32_t draw_share(const emq_work_queue *q, uint32_t slots) {
     uint64_t weights = q->options.weight;
     for (const emq_work_queue *other = q->worker->queues; other != NULL; other = other->next) {
         weights += other != q && other->wants_grant ? other->options.weight : 0;
     }
-    uint64_t share = (uint64_t)free_slots(q->worker) * q->options.weight / weights;
+    uint64_t share = (uint64_t)slots * q->options.weight / weights;
     share = share > 0 ? share : 1;
     return share < EMQ_MEMBERS_MAX ? (uint32_t)share : EMQ_MEMBERS_MAX;
 }
 
-/* What a claim is to ask for. */
-typedef struct claim {
-    uint32_t count;
-    uint32_t wait_ms; /* 0: into granted slots */
-} claim;
-
-static void take_grant(claim *out, emq_work_queue *q) {
-    out->count = draw_share(q);
-    out->wait_ms = 0;
+static void take_grant(emq_claim_ask *out, emq_work_queue *q, uint32_t slots) {
+    *out = (emq_claim_ask){.queue = q, .count = draw_share(q, slots)};
     q->worker->granted += out->count;
     q->worker->virtual_time = q->pass;
     q->pass += price(q, out->count); /* until it is known how many there are */
     q->wants_grant = 0;
-    (void)pthread_cond_broadcast(&q->worker->slots); /* somebody else is next now */
+    emq_worker_offer_slots(q->worker); /* somebody else is next now */
+}
+
+void emq_worker_offer_slots(emq_worker *worker) {
+    if (free_slots(worker) > 0) {
+        (void)pthread_cond_broadcast(&worker->slots);
+    }
 }
 
 /* A queue that was empty for a while saves nothing up. */
@@ -98,7 +98,7 @@ static void look_unless_fresh(emq_work_queue *q) {
 }
 
 /* Waits until there is something to claim for; 0 when the worker stops. */
-static int await_claim(claim *out, emq_work_queue *q) {
+static int await_claim(emq_claim_ask *out, emq_work_queue *q) {
     emq_worker *worker = q->worker;
     emq_worker_lock(worker);
     for (;;) {
@@ -108,15 +108,15 @@ static int await_claim(claim *out, emq_work_queue *q) {
         if (!q->is_empty) {
             ask_for_grant(q);
         }
-        uint32_t room = free_slots(worker);
+        uint32_t room = q->is_ahead ? 0 : free_slots(worker);
         if (room > 0 && q->is_empty) {
             look_unless_fresh(q);
-            out->count = room < EMQ_MEMBERS_MAX ? room : EMQ_MEMBERS_MAX;
-            out->wait_ms = worker->options.claim_wait_ms;
+            *out = (emq_claim_ask){q, room < EMQ_MEMBERS_MAX ? room : EMQ_MEMBERS_MAX,
+                                   worker->options.claim_wait_ms};
             break;
         }
         if (room > 0 && is_next(q)) {
-            take_grant(out, q);
+            take_grant(out, q, room);
             break;
         }
         emq_worker_await(worker, &worker->slots, TIME_NEVER);
@@ -179,11 +179,10 @@ static void take_in(emq_work_queue *q, emq_job *job, int64_t now) {
 
 /* What came of a claim. That there was nothing to hand out may say that there is a new earliest
  * time: whether the answer came before its time can't be told from when it was read. */
-static void take_answer(emq_work_queue *q, const claim *asked, int result, emq_jobs *jobs) {
+static void take_answer(const emq_claim_ask *asked, int result, emq_jobs *jobs, int64_t now) {
+    emq_work_queue *q = asked->queue;
     emq_worker *worker = q->worker;
-    int64_t now = emq_now_ns();
     size_t count = emq_jobs_get_count(jobs);
-    emq_worker_lock(worker);
     if (asked->wait_ms == 0) {
         worker->granted -= asked->count;
         q->pass -= price(q, asked->count);
@@ -201,23 +200,45 @@ static void take_answer(emq_work_queue *q, const claim *asked, int result, emq_j
         take_in(q, &jobs->jobs[i], now);
     }
     emq_worker_wake_handlers(worker);
-    q->is_out = 0;
-    if ((result >= 0 || result == EMQ_EBADJOB) && !q->is_empty) {
+    if (!q->is_empty) {
         ask_for_grant(q); /* its claimer is on its way to, and others are woken now */
     }
     worker->claims_out--;
-    (void)pthread_cond_broadcast(&worker->slots);
+    emq_worker_offer_slots(worker);
     emq_worker_check_ended(worker);
-    emq_worker_unlock(worker);
 }
 
-static void claim_once(emq_work_queue *q, const claim *asked) {
+static void claim_once(const emq_claim_ask *asked) {
+    emq_work_queue *q = asked->queue;
     emq_jobs *jobs = NULL;
     int result = emq_claims(&jobs, q->link.client, q->name, q->options.lease_ms, asked->count,
                             asked->wait_ms);
     (void)emq_worker_link_note(&q->link, result == EMQ_EBADJOB ? EMQ_OK : result);
-    take_answer(q, asked, result, jobs);
+    int64_t now = emq_now_ns();
+    emq_worker_lock(q->worker);
+    q->is_out = 0;
+    take_answer(asked, result, jobs, now);
+    emq_worker_unlock(q->worker);
     emq_jobs_free(jobs);
+}
+
+int emq_worker_claim_ahead(emq_claim_ask *out, emq_worker *worker, uint32_t slots) {
+    emq_work_queue *q = worker->queues;
+    while (q != NULL && !(q->wants_grant && !q->is_out && is_next(q))) {
+        q = q->next;
+    }
+    if (slots == 0 || q == NULL || worker->phase != EMQ_PHASE_WORKING) {
+        return 0;
+    }
+    take_grant(out, q, slots);
+    q->is_ahead = 1;
+    worker->claims_out++;
+    return 1;
+}
+
+void emq_worker_claimed_ahead(const emq_claim_ask *asked, int result, emq_jobs *jobs, int64_t now) {
+    asked->queue->is_ahead = 0;
+    take_answer(asked, result, jobs, now);
 }
 
 /* By its connection's id a claim that waits can be ended without harm. A user without the right to
@@ -238,7 +259,7 @@ static void learn_id(emq_work_queue *q) {
 void *emq_worker_claim(void *queue) {
     emq_work_queue *q = queue;
     emq_worker *worker = q->worker;
-    claim asked = {0, 0};
+    emq_claim_ask asked = {q, 0, 0};
     for (;;) {
         int was_open = emq_client_is_open(q->link.client);
         int result = emq_worker_link_open(&q->link, &worker->slots, EMQ_PHASE_DRAINING);
@@ -249,7 +270,7 @@ void *emq_worker_claim(void *queue) {
             learn_id(q);
         }
         if (result == EMQ_OK && await_claim(&asked, q)) {
-            claim_once(q, &asked);
+            claim_once(&asked);
         }
     }
 }

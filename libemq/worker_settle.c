@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settler: sends verdicts, many in one write, and decides what their answers mean.
+/* The settler: sends verdicts, many in one write, and decides what their answers mean. Where that
+ * makes room, the claim of the next jobs goes with them.
  *
  * What is not known to have been done is not simply sent again. A complete and a requeue may be,
  * under their token; behind a fail or a delay the row is looked at first. Both only while the lease
@@ -41,6 +42,11 @@ typedef struct batch {
     size_t count;
     item items[BATCH];
     emq_lease leases[BATCH];
+    int has_claim; /* behind them, into the slots that they free */
+    emq_claim_ask claim;
+    int is_claim_added;
+    int claim_result;
+    emq_jobs *jobs;
 } batch;
 
 /* With the mutex held: jobs whose lease is lost are not settled. */
@@ -65,6 +71,7 @@ static void drop_lost(emq_worker *worker) {
 /* With the mutex held. */
 static void gather(batch *b) {
     emq_worker *worker = b->worker;
+    uint32_t slots = 0;
     b->count = 0;
     drop_lost(worker);
     while (b->count < BATCH && worker->decided.first != NULL) {
@@ -72,7 +79,10 @@ static void gather(batch *b) {
         task->state = TASK_SENT;
         worker->stats.settling++;
         b->items[b->count++] = (item){.task = task};
+        /* what goes back is for others first */
+        slots += (uint32_t)(task->has_slot && task->verdict == EMQ_TASK_COMPLETE);
     }
+    b->has_claim = emq_worker_claim_ahead(&b->claim, worker, slots);
 }
 
 /* How often the job has failed, this time included: the row knows, unless it is the first attempt.
@@ -165,19 +175,23 @@ static void note_added(batch *b, item *it, int result) {
 
 /* Adds the completes of one queue as one entry: this one, and those behind it. */
 static void add_completes(batch *b, item *first) {
+    item *members[BATCH];
     size_t count = 0;
     for (item *it = first; it < b->items + b->count; it++) {
         if (is_batched(it) && it->task->queue == first->task->queue) {
-            it->is_member = 1;
-            it->member = count;
+            members[count] = it;
             b->leases[count++] = it->task->job.lease;
         }
     }
+    if (count == 1) {
+        note_added(b, first, add(b, first->task));
+        return;
+    }
     int result = emq_pipeline_completes(b->pipeline, b->leases, count);
-    for (item *it = first; it < b->items + b->count; it++) {
-        if (it->is_member && it->task->queue == first->task->queue) {
-            note_added(b, it, result);
-        }
+    for (size_t i = 0; i < count; i++) {
+        members[i]->is_member = 1;
+        members[i]->member = i;
+        note_added(b, members[i], result);
     }
 }
 
@@ -192,13 +206,36 @@ static void add_item(batch *b, item *it) {
     }
 }
 
+static void add_claim(batch *b) {
+    const emq_work_queue *q = b->claim.queue;
+    b->claim_result =
+        emq_pipeline_claims(b->pipeline, q->name, q->options.lease_ms, b->claim.count);
+    b->is_claim_added = b->claim_result == EMQ_OK;
+}
+
+/* It is the last entry. */
+static void read_claim(batch *b) {
+    size_t last = emq_pipeline_get_count(b->pipeline) - 1;
+    b->jobs = NULL;
+    if (b->is_claim_added) {
+        b->claim_result = emq_pipeline_get_result(b->pipeline, last);
+        b->jobs = emq_pipeline_take_jobs(b->pipeline, last);
+    }
+}
+
 /* Sends the batch, and sets its results. */
 static void send_batch(batch *b) {
     emq_pipeline_clear(b->pipeline);
     for (size_t i = 0; i < b->count; i++) {
         add_item(b, &b->items[i]);
     }
+    if (b->has_claim) {
+        add_claim(b);
+    }
     (void)emq_pipeline_run(b->pipeline);
+    if (b->has_claim) {
+        read_claim(b);
+    }
     for (item *it = b->items; it < b->items + b->count; it++) {
         if (it->is_member && it->is_added) {
             it->result = emq_pipeline_get_member(b->pipeline, it->entry, it->member);
@@ -302,21 +339,23 @@ static void count_end(emq_worker *worker, const item *it) {
 }
 
 /* With the mutex held: what the answer means. A batch does not say why it refused one of its jobs:
- * asked alone, the server does. */
+ * asked alone, the server does. Nor is the right to one verb that to the other. */
 static void judge(item *it) {
     emq_worker *worker = it->task->worker;
     it->means = read_result(it->task, it->result);
-    if (it->is_member && (it->result == EMQ_ESTALE || it->result == EMQ_ENOTFLAT)) {
+    if (it->is_member &&
+        (it->result == EMQ_ESTALE || it->result == EMQ_ENOTFLAT || it->result == EMQ_ENOPERM)) {
         it->task->is_alone = 1;
         it->means = MEANS_AGAIN;
     }
     it->is_over = (it->means != MEANS_AGAIN && it->means != MEANS_UNSURE) || worker->has_given_up;
     if (it->is_over) {
         count_end(worker, it);
+        emq_task_free_slot(it->task);
     }
 }
 
-/* With the mutex held: frees its slot, or puts it back into the line. */
+/* With the mutex held: it is done, or goes back into the line. */
 static void let_go(const item *it) {
     emq_task *task = it->task;
     task->worker->stats.settling--;
@@ -330,13 +369,17 @@ static void let_go(const item *it) {
     emq_task_line_add(&task->worker->decided, task);
 }
 
-/* The hook is told before the slots are free: who waits for the end of a worker knows all then. */
+/* The hook is told before they are done: who waits for the end of a worker knows all then. The next
+ * jobs do not wait for it. */
 static void take_results(batch *b) {
     emq_worker *worker = b->worker;
     int64_t now = emq_now_ns();
     emq_worker_lock(worker);
     for (size_t i = 0; i < b->count; i++) {
         judge(&b->items[i]);
+    }
+    if (b->has_claim) {
+        emq_worker_claimed_ahead(&b->claim, b->claim_result, b->jobs, now);
     }
     emq_worker_unlock(worker);
     for (size_t i = 0; i < b->count; i++) {
@@ -349,6 +392,9 @@ static void take_results(batch *b) {
         let_go(&b->items[i]);
     }
     emq_worker_unlock(worker);
+    if (b->has_claim) {
+        emq_jobs_free(b->jobs);
+    }
 }
 
 /* Claims that wait while the worker stops. */

@@ -96,15 +96,20 @@ static int is_full(const emq_worker *worker) {
     return worker->held >= worker->options.concurrency + worker->options.prefetch;
 }
 
-void emq_task_finish(emq_task *task) {
+void emq_task_free_slot(emq_task *task) {
     emq_worker *worker = task->worker;
-    task->state = TASK_DONE;
     if (task->has_slot) {
         task->has_slot = 0;
         worker->full_at = is_full(worker) ? emq_now_ns() : worker->full_at;
         worker->held--;
-        (void)pthread_cond_broadcast(&worker->slots);
+        emq_worker_offer_slots(worker);
     }
+}
+
+void emq_task_finish(emq_task *task) {
+    emq_worker *worker = task->worker;
+    task->state = TASK_DONE;
+    emq_task_free_slot(task);
     emq_task_drop(task);
     emq_worker_check_ended(worker);
 }

@@ -151,17 +151,28 @@ static void take_requests(cutter *c, cut_link *l, const char *bytes, size_t n) {
     }
 }
 
+/* Reads on until it has all answers that count; how many of the bytes that takes. Others may follow
+ * in the same packet. */
+static size_t read_answers(cut_link *l, int wanted, const char *bytes, size_t n) {
+    size_t used = 0;
+    while (used < n && l->answered < wanted) {
+        (void)redisReaderFeed(l->answers, bytes + used, 1);
+        (void)count_whole(l->answers, NULL, &l->answered);
+        used++;
+    }
+    return used;
+}
+
 static void take_answers(cutter *c, cut_link *l, const char *bytes, size_t n) {
     if (l->matched == 0) {
         pass(l->client, bytes, n);
         return;
     }
-    (void)redisReaderFeed(l->answers, bytes, n);
+    size_t counting = l->held_size + read_answers(l, c->requests, bytes, n);
     hold(l, bytes, n);
-    (void)count_whole(l->answers, NULL, &l->answered);
     if (l->answered == c->requests) {
         size_t passed = c->point == CUT_AFTER  ? l->held_size
-                        : c->point == CUT_HALF ? l->held_size / 2
+                        : c->point == CUT_HALF ? counting / 2
                                                : 0;
         pass_held(l, l->client, passed);
         cut(c, l);

@@ -28,8 +28,9 @@ void cutter_stop(cutter *c);
 const char *cutter_socket(const cutter *c);
 
 /* Cuts once: at the next request of this name ("EMQ.CLAIM"), or at the first of as many of this
- * name that one connection sends in a row, whose answers count as one. CUT_IDLE needs no name and
- * cuts what is open now. */
+ * name that one connection sends in a row, whose answers count as one. What else is sent in the
+ * same write shares their fate, but its answers do not count. CUT_IDLE needs no name and cuts what
+ * is open now. */
 void cutter_arm(cutter *c, cut_point point, const char *name, int requests);
 
 /* Waits until the cut was made; fails the test after two minutes. */

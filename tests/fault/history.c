@@ -11,15 +11,11 @@ static int by_text(const void *a, const void *b) {
     return strcmp(a, b);
 }
 
-/* The job of `<command> <prefix><id>…`; what follows the id in `rest`. */
-static int read_id(char id[RECORD_ID_SIZE], const char **rest, const char *line,
-                   const char *command, const char *prefix) {
-    size_t n = strlen(command);
-    if (strncmp(line, command, n) != 0 || strncmp(line + n, prefix, strlen(prefix)) != 0) {
-        return 0;
-    }
-    const char *start = line + n + strlen(prefix);
-    if (strcspn(start, " \n") != RECORD_ID_SIZE - 1) {
+/* The id of a row's key ` emq:{queue}:job:<id>`; what follows it in `rest`. */
+static int read_id(char id[RECORD_ID_SIZE], const char **rest, const char *key,
+                   const char *prefix) {
+    const char *start = key + strlen(prefix);
+    if (strncmp(key, prefix, strlen(prefix)) != 0 || strcspn(start, " \n") != RECORD_ID_SIZE - 1) {
         return 0;
     }
     memcpy(id, start, RECORD_ID_SIZE - 1);
@@ -38,6 +34,33 @@ static void note_state(history *h, const char *rest) {
     }
 }
 
+/* Whether every job that the line names is one of them. */
+static int note_line(history *all, size_t jobs, const char *line, const char *prefix) {
+    char id[RECORD_ID_SIZE];
+    const char *rest = NULL;
+    int is_end =
+        strncmp(line, "DEL ", 4) == 0; /* of several rows, where they were completed together */
+    if (!is_end && strncmp(line, "HSET ", 5) != 0) {
+        return 1;
+    }
+    const char *end = line + strcspn(line, "\n");
+    for (const char *key = strchr(line, ' '); key != NULL && key < end;
+         key = strchr(key + 1, ' ')) {
+        if (read_id(id, &rest, key, prefix)) {
+            history *h = bsearch(id, all, jobs, sizeof(*all), by_text);
+            if (h == NULL) {
+                return 0;
+            }
+            h->ends += is_end;
+            note_state(h, rest);
+        }
+        if (!is_end) {
+            break; /* values follow */
+        }
+    }
+    return 1;
+}
+
 history *history_read(const char *commands, const char *queue, const char (*ids)[RECORD_ID_SIZE],
                       size_t jobs) {
     char prefix[256];
@@ -47,20 +70,11 @@ history *history_read(const char *commands, const char *queue, const char (*ids)
         memcpy(all[i].id, ids[i], RECORD_ID_SIZE);
     }
     for (const char *line = commands; line != NULL && all != NULL; line = strchr(line, '\n')) {
-        char id[RECORD_ID_SIZE];
-        const char *rest = NULL;
         line += *line == '\n';
-        int is_end = read_id(id, &rest, line, "DEL", prefix);
-        if (!is_end && !read_id(id, &rest, line, "HSET", prefix)) {
-            continue;
-        }
-        history *h = bsearch(id, all, jobs, sizeof(*all), by_text);
-        if (h == NULL) {
+        if (!note_line(all, jobs, line, prefix)) {
             free(all);
             return NULL;
         }
-        h->ends += is_end;
-        note_state(h, rest);
     }
     return all;
 }

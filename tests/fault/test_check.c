@@ -44,11 +44,10 @@ static const char true_aof[] = "HSET emq:{q}:job:" A " state pending attempts 0 
                                "HSET emq:{q}:job:" A " state active attempts 1 lease_epoch 9\n"
                                "HSET emq:{q}:job:" A " state pending stalled 1\n"
                                "HSET emq:{q}:job:" A " state active attempts 2 lease_epoch 9\n"
-                               "DEL emq:{q}:job:" A "\n"
                                "HSET emq:{other}:job:" A " state active attempts 7 lease_epoch 9\n"
                                "HSET emq:{q}:job:" B " state active attempts 1 lease_epoch 9\n"
                                "HSET emq:{q}:job:" B " state active attempts 2 lease_epoch 9\n"
-                               "DEL emq:{q}:job:" B "\n"
+                               "DEL emq:{q}:job:" A " emq:{q}:job:" B " emq:{q}:job:" B ":logs\n"
                                "HSET emq:{q}:job:" C " state active attempts 3 lease_epoch 9\n"
                                "HSET emq:{q}:job:" C " state dead stalled 3 last_error stalled";
 
@@ -226,7 +225,7 @@ static void test_server_side(void **state) {
     make_world(&w);
     server_side[2].stalls = 2;
     breaks(&w, CHECK_DEAD_TOO_EARLY);
-    assert_null(history_read("DEL emq:{q}:job:JOB0000000000Z", "q", ids, 3));
+    assert_null(history_read("DEL emq:{q}:job:" A " emq:{q}:job:JOB0000000000Z", "q", ids, 3));
 }
 
 /* What is written is what is read, and a line without its end is none. */
