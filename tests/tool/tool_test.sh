@@ -861,6 +861,22 @@ case_escapes() {
     emq 2 stats "q$escape"
     error_has ': q\x1b[31m'
     has_no_escape
+    emq 2 stats q "--no${escape}option=secret"
+    error_has 'no option --no\x1b[31moption'
+    has_no_escape
+    ! grep -q secret "$scratch/err" || die 'a value was printed'
+    emq 2 stats q $'-\e'
+    error_has 'no option -\x1b'
+    has_no_escape
+    emq 2 stats q "--json=$escape"
+    error_has '--json takes no value'
+    has_no_escape
+    emq 2 claim q -n
+    error_has '-n takes a value'
+    emq 2 claim q --max
+    error_has '--max takes a value'
+    emq 2 work q --j
+    error_has 'several options begin with --j'
     emq 2 job q "JOB$escape"
     has_no_escape
     emq 2 claim q --max "1$escape"
