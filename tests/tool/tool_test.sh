@@ -762,6 +762,7 @@ case_work() {
     local id
     a_server
     emq 2 work q
+    error_has 'takes QUEUE [--] COMMAND'
     emq 2 work q -- no-such-command
     emq 2 work q -- /
     emq 2 work q --lease 999ms -- true
@@ -779,7 +780,7 @@ case_work() {
     head -c 3000000 /dev/zero >"$scratch/big"
     printf 'EMQ.ENQUEUE 2 emq:{q}:job:%s emq:{q}:pending %s "a\\n\\xff\\x00"\n' JOB00000000001 JOB00000000001 |
         "$cli" -s "$socket" >/dev/null
-    emq 0 work q -e -- cp /dev/stdin "$scratch/copy"
+    emq 0 work q -e cp /dev/stdin "$scratch/copy"
     cmp "$scratch/payload" "$scratch/copy"
     tr '\0' x <"$scratch/big" | emq 0 enqueue q - -0 -q
     emq 0 work q -e -v -- true
