@@ -674,7 +674,15 @@ case_queues() {
     emq 4 queues --match '[bc]*' --json
     json_is 'map(.queue) == ["b", "bad", "c"] and .[1].result == "EMQ_EWRONGTYPE"'
     emq 4 queues
-    output_has 'bad '
+    grep -q '^bad  .*WRONGTYPE' "$scratch/out" || die 'the words of the server are not told'
+    # whoever may read some of them alone is told so, in the words of the server
+    "$cli" -s "$socket" ACL SETUSER half on '>x' +emq.version +get +scan +zcard +zrange +hgetall \
+        '%R~{emq}:version' '~emq:{b}:*' >/dev/null
+    emq 4 queues --match '[bc]' --json --url "unix://half:x@$socket"
+    json_is '(.[0] | .pending == 2 and (has("result") | not)) and (.[1] | .result == "EMQ_ENOPERM" and (.detail | startswith("NOPERM")))'
+    emq 4 queues --match '[bc]' --url "unix://half:x@$socket"
+    grep -Eq '^b  .* 2 .* 1 ' "$scratch/out" || die 'b has other sizes'
+    grep -q '^c  .*NOPERM' "$scratch/out" || die 'the words of the server are not told'
 }
 
 case_stats() {

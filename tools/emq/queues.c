@@ -101,7 +101,9 @@ static void print_rows(const tool *t, const queue_row *rows, size_t count) {
         if (t->json) {
             tool_print_json(sizes_to_json(rows[i].name, s));
         } else if (s->result != EMQ_OK) {
-            (void)printf("%-*s  %s\n", width, rows[i].name, emq_strerror(s->result));
+            (void)printf("%-*s  ", width, rows[i].name);
+            sizes_print_result(s);
+            (void)printf("\n");
         } else {
             format_oldest(oldest, s);
             (void)printf("%-*s  %9" PRId64 "  %-10s  %9" PRId64 "  %9" PRId64 "  %9" PRId64

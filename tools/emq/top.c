@@ -36,7 +36,9 @@ static void print_row(const top_row *row, int width) {
     char cell[TOP_CELL_MAX];
     (void)printf("%-*s", width, row->name);
     if (row->sizes.result != EMQ_OK) {
-        (void)printf("  %s\n", emq_strerror(row->sizes.result));
+        (void)printf("  ");
+        sizes_print_result(&row->sizes);
+        (void)printf("\n");
         return;
     }
     for (top_column i = TOP_NAME + 1; i < TOP_COLUMNS; i++) {
