@@ -1129,6 +1129,7 @@ case_acl() {
     as producer
     emq 0 enqueue q six -q
     as operator
+    "$cli" -s "$socket" ACL LOG RESET >/dev/null
     emq 0 ping
     emq 0 stats q
     output_has 'dead        2'
@@ -1141,13 +1142,17 @@ case_acl() {
     emq 0 resume q
     emq 0 sweep q
     emq 0 promote q
-    emq 4 queues
-    error_has 'scan'
-    emq 4 claim q
-    export EMQ_URL="unix://$socket"
-    "$cli" -s "$socket" ACL SETUSER q-operator +scan >/dev/null
-    as operator
     emq 0 queues
+    output_has 'q '
+    emq 0 top -n 2 --delay 100ms --json
+    json_is 'all(.queues | map(.queue) == ["q"])'
+    [[ -z $("$cli" -s "$socket" ACL LOG) ]] || die "an operator lacks a right: $("$cli" -s "$socket" ACL LOG)"
+    emq 4 claim q
+    # another queue is there, and that is all he learns of it
+    EMQ_URL="unix://$socket" emq 0 enqueue r x -q
+    emq 0 queues --match q
+    emq 4 queues --json
+    json_is '(.[0].result | not) and .[1].queue == "r" and .[1].result == "EMQ_ENOPERM"'
 }
 
 # The line of every native verb is there, and does on the server what the verb does.

@@ -231,9 +231,9 @@ const tool_verb verb_queues = {
     .most = 0,
     .summary = "List the queues of the database, with their sizes",
     .details =
-        "They are found by their keys, with SCAN, in slices of about 1000 keys, for which a\n"
-        "user needs the right to SCAN; a queue without keys doesn't exist. The age of the\n"
-        "oldest pending job counts from the minting of its id. Exit status 1: there is none.\n",
+        "They are found by their keys, with SCAN, in slices of about 1000 keys, which is an\n"
+        "operator's right; a queue without keys doesn't exist. The age of the oldest pending\n"
+        "job counts from the minting of its id. Exit status 1: there is no queue.\n",
     .example = "emq queues --sort dead\n",
     .options = queues_options,
     .run = run_queues,
