@@ -6,8 +6,8 @@
  * that submitted it. Requests are sent in the order in which they were submitted, without waiting
  * for each other's answers.
  *
- * The client connects by itself, and again after a loss. Resolving, connecting, the TLS handshake
- * and the connect path never block the loop.
+ * The client connects by itself, and again after a loss. Reading files, resolving, connecting, the
+ * TLS handshake and the connect path never block the loop.
  *
  * Thread rule: everything on the loop's thread, but emq_async_submit_threadsafe, and the building
  * of a request, which any thread can do.
@@ -138,7 +138,7 @@ EMQ_API int emq_async_open(emq_async **out, struct uv_loop_s *loop,
  * (EMQ_ECLOSED; in a forked child EMQ_EFORKED), then `callback` runs, then the memory is freed; all
  * on the loop, and none from inside this call. The client leaves no handle on the loop. A look-up
  * of a host name that can't be interrupted keeps the loop running until the resolver is done; the
- * callbacks don't wait for it. With TLS they wait for files that are being read.
+ * callbacks don't wait for it. They do wait for files that are being read, of TLS or a password.
  *
  * @param client   the client. It may be used until `callback` has run; submits answer EMQ_ECLOSED.
  * @param callback told when it is gone; may be NULL.
