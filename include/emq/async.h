@@ -97,7 +97,8 @@ typedef struct emq_async_options {
     uint32_t max_requests;       /**< submitted and not answered yet; 0 means 4096 */
     uint32_t backoff_min_ms;     /**< the first pause before a reconnect is at most this long; 0
                                       means 50. It doubles with each failure. */
-    uint32_t backoff_max_ms;     /**< no pause is longer; 0 means 5000 */
+    uint32_t backoff_max_ms;     /**< no pause is longer; 0 means 5000. EMQ_EINVAL below
+                                      backoff_min_ms, so below 50 where that is 0 */
     uint32_t complete_once;      /**< 1: a COMPLETE or REQUEUE whose answer was lost is not sent
                                       once more */
     size_t max_bytes; /**< of requests not answered yet, as they are sent; 0 means 64 MiB.
