@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker inside of a libuv loop that has other things to do. A payload is a number of
- * milliseconds, and a timer stands for the work: a query, a call. One connection waits for jobs,
- * since a claim that waits holds up all that is sent behind it; the other one settles, renews the
- * leases by a timer, and takes back those of workers that died. */
+ * milliseconds, and a timer stands for the work. One connection waits for jobs, since a claim that
+ * waits holds up what is sent behind it; the other one settles, renews and takes back leases. */
 #include <emq/emq.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,14 +117,14 @@ static void on_signal(uv_signal_t *handle, int number) {
 }
 
 int main(int argc, char **argv) {
-    const char *setting = getenv("EMQ_URL");
+    const char *address = getenv("EMQ_URL") ? getenv("EMQ_URL") : "redis://127.0.0.1";
     emq_url *url = NULL;
-    queue = argc == 2 ? argv[1] : "";
-    int result = emq_url_parse(&url, setting ? setting : "redis://127.0.0.1", NULL, 0);
+    queue = argc == 2 && argv[1][0] != '-' ? argv[1] : "";
+    int result = emq_queue_valid(queue) ? emq_url_parse(&url, address, NULL, 0) : EMQ_EQUEUE;
     uv_loop_init(&loop);
     result = result ? result : emq_async_open(&claims, &loop, emq_url_get_options(url), NULL);
     result = result ? result : emq_async_open(&settles, &loop, emq_url_get_options(url), NULL);
-    if (result != EMQ_OK || !emq_queue_valid(queue)) {
+    if (result != EMQ_OK) {
         fprintf(stderr, "Usage: async_worker QUEUE; EMQ_URL tells where the server is\n");
         return 2;
     }

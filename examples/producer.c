@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
     int delimiter = argc > 1 && strcmp(argv[1], "-0") == 0 ? '\0' : '\n';
     int first = delimiter == '\0' ? 2 : 1;
     const char *url = getenv("EMQ_URL");
-    if (argc <= first || argv[first][0] == '-') {
+    if (argc <= first || argv[first][0] == '-' || !emq_queue_valid(argv[first])) {
         fprintf(stderr, "Usage: producer [-0] QUEUE <RECORDS, or: producer QUEUE FILE...\n"
                         "EMQ_URL tells where the server is.\n");
         return 2;

@@ -17,8 +17,12 @@
 #define QUEUE "reminders"
 #define NEVER_MS INT64_C(315360000000) /* ten years */
 
+/* -1: it is no time. */
 static int64_t to_ms(const char *seconds) {
-    return (int64_t)(strtod(seconds, NULL) * 1000);
+    char *end = NULL;
+    double value = strtod(seconds, &end);
+    int is_time = end != seconds && *end == '\0' && value >= 0 && value < 1e12;
+    return is_time ? (int64_t)(value * 1000) : -1;
 }
 
 /* Minted and shown before it is sent: should the answer be lost, the caller repeats under this id,
@@ -74,41 +78,56 @@ static int watch(const emq_client_options *server) {
     return result;
 }
 
-static int change(const emq_client_options *server, int argc, char **argv) {
+static int change(const emq_client_options *server, char **argv) {
     emq_client *client = NULL;
     int result = emq_client_open(&client, server);
     if (result != EMQ_OK) {
         fprintf(stderr, "reminders: %s\n", emq_client_get_error(client));
-    } else if (argc == 4 && strcmp(argv[1], "in") == 0) {
+    } else if (strcmp(argv[1], "in") == 0) {
         result = add(client, (emq_when){EMQ_IN, to_ms(argv[2])}, argv[3]);
-    } else if (argc == 4 && strcmp(argv[1], "at") == 0) {
+    } else if (strcmp(argv[1], "at") == 0) {
         result = add(client, (emq_when){EMQ_AT, to_ms(argv[2])}, argv[3]);
-    } else if (argc == 4 && strcmp(argv[1], "move") == 0) {
+    } else if (strcmp(argv[1], "move") == 0) {
         result = move(client, argv[2], to_ms(argv[3]));
-    } else if (argc == 3 && strcmp(argv[1], "cancel") == 0) {
-        result = move(client, argv[2], NEVER_MS);
     } else {
-        fprintf(stderr, "Usage: reminders in SECONDS TEXT | at UNIX-TIME TEXT | move ID SECONDS |"
-                        " cancel ID | watch\nEMQ_URL tells where the server is.\n");
-        result = EMQ_EINVAL;
+        result = move(client, argv[2], NEVER_MS);
     }
     emq_client_close(client);
     return result;
+}
+
+/* Which argument of a verb is its time; 0 for none. */
+static const struct {
+    const char *verb;
+    int argc, time;
+} uses[] = {{"in", 4, 2}, {"at", 4, 2}, {"move", 4, 3}, {"cancel", 3, 0}, {"watch", 2, 0}};
+
+static int is_right_use(int argc, char **argv) {
+    for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
+        if (argc == uses[i].argc && strcmp(argv[1], uses[i].verb) == 0) {
+            return uses[i].time == 0 || to_ms(argv[uses[i].time]) >= 0;
+        }
+    }
+    return 0;
 }
 
 int main(int argc, char **argv) {
     const char *setting = getenv("EMQ_URL");
     char error[256] = "";
     emq_url *url = NULL;
+    if (!is_right_use(argc, argv)) {
+        fprintf(stderr, "Usage: reminders in SECONDS TEXT | at UNIX-TIME TEXT | move ID SECONDS |"
+                        " cancel ID | watch\nEMQ_URL tells where the server is.\n");
+        return 2;
+    }
     int result =
         emq_url_parse(&url, setting == NULL ? "redis://127.0.0.1" : setting, error, sizeof(error));
     if (result != EMQ_OK) {
         fprintf(stderr, "reminders: EMQ_URL: %s\n", error);
         return 1;
     }
-    int watches = argc == 2 && strcmp(argv[1], "watch") == 0;
-    result =
-        watches ? watch(emq_url_get_options(url)) : change(emq_url_get_options(url), argc, argv);
+    int watches = strcmp(argv[1], "watch") == 0;
+    result = watches ? watch(emq_url_get_options(url)) : change(emq_url_get_options(url), argv);
     if (result != EMQ_OK) {
         fprintf(stderr, "reminders: %s\n", emq_strerror(result));
     }

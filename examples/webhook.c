@@ -5,8 +5,7 @@
  *     webhook send URL BODY   admits a call
  *     webhook work            makes the calls, until SIGTERM
  *     webhook dead            lists the dead letters with their reasons
- *     webhook reprocess       revives them, their budgets anew
- */
+ *     webhook reprocess       revives them, their budgets anew */
 #include <curl/curl.h>
 #include <emq/emq.h>
 #include <stdio.h>
@@ -68,10 +67,11 @@ static int call(emq_task *task, void *user) {
     return verdict;
 }
 
-static int work(const emq_client_options *server) {
+static int work(const char *address) {
     emq_worker_options options = EMQ_WORKER_OPTIONS_INIT;
     emq_worker_queue queue = EMQ_WORKER_QUEUE_INIT;
     emq_worker *worker = NULL;
+    emq_url *url = NULL;
     char error[256] = "";
     options.concurrency = 8;
     queue.max_failures = 4;
@@ -80,7 +80,8 @@ static int work(const emq_client_options *server) {
     queue.backoff_max_ms = 60000;
     int result = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? EMQ_OK : EMQ_ESYSTEM;
     result = result ? result : emq_worker_block_signals();
-    result = result ? result : emq_worker_open(&worker, server, &options);
+    result = result ? result : emq_url_parse(&url, address, error, sizeof(error));
+    result = result ? result : emq_worker_open(&worker, emq_url_get_options(url), &options);
     result = result ? result : emq_worker_add(worker, QUEUE, call, NULL, &queue);
     result = result ? result : emq_worker_start(worker);
     if (result == EMQ_OK) {
@@ -90,6 +91,7 @@ static int work(const emq_client_options *server) {
         fprintf(stderr, "webhook: %s\n", error);
     }
     emq_worker_free(worker);
+    emq_url_free(url);
     return result;
 }
 
@@ -125,25 +127,23 @@ static int send_one(emq_client *client, const char *url, const char *body) {
 }
 
 int main(int argc, char **argv) {
-    const char *setting = getenv("EMQ_URL");
-    char error[256] = "";
-    emq_url *url = NULL;
+    const char *address = getenv("EMQ_URL") ? getenv("EMQ_URL") : "redis://127.0.0.1";
+    const char *verb = argc > 1 ? argv[1] : "";
+    int sends = strcmp(verb, "send") == 0, works = strcmp(verb, "work") == 0;
+    int lists = strcmp(verb, "dead") == 0, revives = strcmp(verb, "reprocess") == 0;
     emq_client *client = NULL;
-    const char *verb = argc == 2 || argc == 4 ? argv[1] : "";
-    int result = emq_url_parse(&url, setting ? setting : "redis://127.0.0.1", error, sizeof(error));
-    if (result == EMQ_OK && strcmp(verb, "work") == 0) {
-        result = work(emq_url_get_options(url));
-    } else if (result == EMQ_OK &&
-               (result = emq_client_open(&client, emq_url_get_options(url))) == EMQ_OK) {
-        result = strcmp(verb, "send") == 0 && argc == 4 ? send_one(client, argv[2], argv[3])
-                 : strcmp(verb, "dead") == 0            ? visit_dead(client, 0)
-                 : strcmp(verb, "reprocess") == 0       ? visit_dead(client, 1)
-                                                        : EMQ_EINVAL;
+    if (argc != (sends ? 4 : 2) || !(sends || works || lists || revives)) {
+        fprintf(stderr, "Usage: webhook send URL BODY | work | dead | reprocess\n"
+                        "EMQ_URL tells where the server is.\n");
+        return 2;
+    }
+    int result = works ? work(address) : emq_client_open_url(&client, address);
+    if (result == EMQ_OK && !works) {
+        result = sends ? send_one(client, argv[2], argv[3]) : visit_dead(client, revives);
     }
     if (result != EMQ_OK) {
         fprintf(stderr, "webhook: %s\n", emq_strerror(result));
     }
     emq_client_close(client);
-    emq_url_free(url);
     return result == EMQ_OK ? 0 : 1;
 }

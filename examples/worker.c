@@ -77,7 +77,7 @@ int main(int argc, char **argv) {
     char error[256] = "";
     emq_url *address = NULL;
     emq_worker *worker = NULL;
-    if (argc < 2 || argc > 3 || argv[1][0] == '-') {
+    if (argc < 2 || argc > 3 || argv[1][0] == '-' || !emq_queue_valid(argv[1])) {
         fprintf(stderr, "Usage: worker QUEUE [THREADS]\nEMQ_URL tells where the server is.\n");
         return 2;
     }

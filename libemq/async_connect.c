@@ -167,7 +167,7 @@ static void set_step_timer(emq_session *session, emq_deadline deadline) {
 static const char *name_delay(emq_stage stage) {
     switch (stage) {
     case EMQ_STAGE_LOADING:
-        return "the files of TLS were not read";
+        return "the files of TLS or the password were not read";
     case EMQ_STAGE_SHAKING:
         return "the TLS handshake did not end";
     default:
@@ -281,7 +281,7 @@ void emq_session_seek(emq_session *session) {
 
 void emq_session_attempt(emq_session *session) {
     set_step_timer(session, session->connect_by);
-    if (session->aim->tls != 0) {
+    if (session->aim->tls != 0 || session->aim->password_file != NULL) {
         emq_session_load(session);
     } else {
         emq_session_seek(session);
@@ -407,7 +407,10 @@ static void authenticate(emq_session *session) {
 }
 
 void emq_session_introduce(emq_session *session) {
-    int result = emq_secret_load(&session->secret, session->aim, &session->error);
+    int result = EMQ_OK;
+    if (session->aim->password_file == NULL) { /* or it is there already */
+        result = emq_secret_load(&session->secret, session->aim, &session->error);
+    }
     if (result != EMQ_OK) {
         emq_session_lose(session, result);
     } else if (session->secret.bytes != NULL) {

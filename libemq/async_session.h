@@ -3,7 +3,8 @@
  *
  *   async_connect.c  from a name to an open connection, and again after a loss
  *   async_search.c   the same with sentinels, which are asked where to connect
- *   async_tls.c      between the two with TLS: its files, and its handshake
+ *   async_files.c    before that: the files of TLS and of the password
+ *   async_tls.c      behind the connect, with TLS: its handshake
  *   async_link.c     one connection: a non-blocking hiredis context under uv_poll
  *
  * What goes over the connection is its owner's: the requests of emq_async (async.c), the messages
@@ -34,7 +35,7 @@ typedef struct emq_session emq_session;
 typedef enum emq_stage {
     EMQ_STAGE_RESTING,   /* the step timer starts the next attempt, unless it was refused */
     EMQ_STAGE_SEARCHING, /* the step timer starts the next step of session->search */
-    EMQ_STAGE_LOADING,   /* session->load runs: the files of TLS */
+    EMQ_STAGE_LOADING,   /* session->load runs: the files of TLS and the password */
     EMQ_STAGE_RESOLVING, /* session->lookup runs */
     EMQ_STAGE_DIALING,   /* session->link connects, or the step timer tries the address again */
     EMQ_STAGE_SHAKING,   /* the TLS handshake */
@@ -97,11 +98,13 @@ typedef struct emq_lookup {
     int is_of_other;      /* it began for another host than the one that is wanted by now */
 } emq_lookup;
 
-/* The reading of the files of TLS, in a thread. It can't be interrupted either; the session lives
- * as long, since its options are read. */
+/* The reading of the files, in a thread. It can't be interrupted either; the session lives as long,
+ * since its options are read. */
 typedef struct emq_load {
     uv_work_t work;
-    emq_session *session; /* NULL in a child, where the thread is not */
+    emq_session *session;      /* NULL in a child, where the thread is not */
+    const char *password_file; /* of the side that it began for; NULL: none */
+    emq_secret secret;
     struct ssl_st *ssl;
     int result;
     emq_text error;
@@ -131,7 +134,7 @@ struct emq_session {
     int addresses_left;
     int failure; /* errno of the last address */
     emq_deadline connect_by;
-    emq_secret secret; /* from the connect to the answer of AUTH */
+    emq_secret secret; /* from its reading to the answer of AUTH */
     emq_ask ask;
     int asked; /* replies of it that came */
     unsigned int
@@ -238,13 +241,15 @@ void emq_session_end_search(emq_session *session);
 /* Whether the other side of the attempt is a sentinel. */
 int emq_session_is_at_sentinel(const emq_session *session);
 
-/* async_tls.c */
+/* async_files.c */
 
 /* Reads the files, and goes on with emq_session_seek. */
 void emq_session_load(emq_session *session);
 
 /* Lets go of what was read, and on closing of the reading. */
 void emq_session_unload(emq_session *session);
+
+/* async_tls.c */
 
 /* Shakes hands on a connection that is there, and goes on with emq_session_introduce. */
 void emq_session_start_tls(emq_session *session);

@@ -102,7 +102,8 @@ static int read_open_file(emq_secret *secret, int fd, const char *path, emq_text
     return EMQ_OK;
 }
 
-static int read_file(emq_secret *secret, const char *path, emq_text *error) {
+int emq_secret_read_file(emq_secret *secret, const char *path, emq_text *error) {
+    *secret = (emq_secret){NULL, 0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         return fail_errno(error, path, errno);
@@ -130,7 +131,7 @@ static int read_environment(emq_secret *secret, const char *name, emq_text *erro
 int emq_secret_load(emq_secret *secret, const emq_client_options *options, emq_text *error) {
     *secret = (emq_secret){NULL, 0};
     if (options->password_file != NULL) {
-        return read_file(secret, options->password_file, error);
+        return emq_secret_read_file(secret, options->password_file, error);
     }
     if (options->password_env != NULL) {
         return read_environment(secret, options->password_env, error);

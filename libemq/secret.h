@@ -19,6 +19,9 @@ typedef struct emq_secret {
  * error there is nothing to clear. */
 int emq_secret_load(emq_secret *secret, const emq_client_options *options, emq_text *error);
 
+/* The same of a file alone. */
+int emq_secret_read_file(emq_secret *secret, const char *path, emq_text *error);
+
 void emq_secret_clear(emq_secret *secret);
 
 #endif

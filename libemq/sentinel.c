@@ -40,19 +40,26 @@ static void aim_at(emq_search *s, const emq_address *address) {
     }
 }
 
+/* Most of the sentinels refuse to say, or don't know the name. */
+static int is_refused(const emq_search *s) {
+    return 2 * s->refusals > s->sentinels->count;
+}
+
 /* Nobody named a primary, or there was no time to ask. */
 static void give_up_asking(emq_search *s) {
     emq_text text;
     const char *name = s->options->primary_name;
-    int is_refused = 2 * s->refusals > s->sentinels->count;
-    int result = is_refused ? s->refusal : EMQ_ESENTINEL;
+    int result = is_refused(s) ? s->refusal : EMQ_ESENTINEL;
     emq_text_fail(&text, result, "no sentinel named a primary for %.*s: %s", EMQ_TEXT_QUOTE_MAX,
                   name, s->said.bytes[0] != '\0' ? s->said.bytes : "none was asked in time");
     end(s, result, &text);
 }
 
+/* What became of a server that was named says more than that nobody could be asked since; that they
+ * refuse by now says more than a server that some of them named in an earlier round. */
 static void give_up(emq_search *s) {
-    if (s->primary_failure != EMQ_OK) {
+    int has_clear_word = is_refused(s) && !s->has_named;
+    if (s->primary_failure != EMQ_OK && !has_clear_word) {
         end(s, s->primary_failure, &s->primary_said);
     } else {
         give_up_asking(s);

@@ -477,7 +477,7 @@ static void start_drain(emq_worker *worker) {
         emq_task_decide(task, EMQ_TASK_REQUEUE);
     }
     for (emq_work_queue *q = worker->queues; q != NULL; q = q->next) {
-        if (q->is_out && q->client_id == 0) {
+        if (q->is_out && q->link.client_id == 0) {
             emq_worker_link_cut(&q->link, 1);
         }
     }

@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "client.h"
@@ -43,6 +44,10 @@ typedef struct emq_worker_link {
     emq_text words;  /* of it */
     int is_regained; /* a reconnect likewise */
     int result;      /* of the last attempt or request */
+    uint64_t opened; /* its place among the openings and askings of the worker */
+    struct sockaddr_storage peer;
+    int64_t client_id; /* of this connection, on the server; 0: not known */
+    uint64_t asked;    /* for that; a place likewise */
     /* the thread's own */
     uint32_t backoff_max_ms;
     unsigned int failures;
@@ -121,7 +126,6 @@ struct emq_work_queue {
     int wants_grant;     /* its claimer waits for slots */
     int is_out;          /* its claimer's claim is on its way */
     int is_ahead;        /* a claim of the settler's is */
-    int64_t client_id;   /* of its connection, on the server; 0: not known */
     int has_answered;    /* a claim has made the round trip */
     uint64_t pass;       /* how much it has had, by its weight */
     int64_t answered_at; /* the last claim's round trip */
@@ -193,6 +197,7 @@ struct emq_worker {
     uint32_t idle;   /* handler threads that wait for a job */
     uint32_t waking; /* of these, those that were woken and are on their way */
     uint32_t claims_out;
+    uint64_t places;          /* given to openings and askings so far */
     uint64_t virtual_time;    /* of the fair choice */
     int64_t watch_at;         /* when the watch looks next */
     int64_t server_offset_ms; /* unix time of the server less CLOCK_MONOTONIC, once known */
@@ -265,6 +270,15 @@ int emq_worker_link_note(emq_worker_link *link, int result);
 /* With the mutex held: ends the connection from another thread. Half: nothing is sent any more, so
  * that the server drops what waits there, and an answer that is under way can still be read. */
 void emq_worker_link_cut(emq_worker_link *link, int half);
+
+/* Learns the id of an open connection, unless it was asked for since this one and `other` were
+ * opened. A user without the right to ask has none, and works all the same. */
+void emq_worker_link_learn_id(emq_worker_link *link, const emq_worker_link *other);
+
+/* With the mutex held: whether `other`, which is open, goes to the process that gave `link` its id:
+ * ids are counted by each process of a server anew. It was there already when the id was asked for,
+ * so that its process has run since, and has been at the address that both are connected to. */
+int emq_worker_link_knows_id(const emq_worker_link *link, const emq_worker_link *other);
 
 /* worker_task.c: with the mutex held, unless said otherwise. */
 

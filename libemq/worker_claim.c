@@ -241,33 +241,17 @@ void emq_worker_claimed_ahead(const emq_claim_ask *asked, int result, emq_jobs *
     take_answer(asked, result, jobs, now);
 }
 
-/* By its connection's id a claim that waits can be ended without harm. A user without the right to
- * ask for it works all the same. */
-static void learn_id(emq_work_queue *q) {
-    static const char *const words[] = {"CLIENT", "ID"};
-    emq_reply *reply = NULL;
-    int64_t id = 0;
-    if (emq_client_command(&reply, q->link.client, 2, words, NULL) == EMQ_OK) {
-        id = emq_reply_get_integer(reply);
-    }
-    emq_reply_free(reply);
-    emq_worker_lock(q->worker);
-    q->client_id = id;
-    emq_worker_unlock(q->worker);
-}
-
 void *emq_worker_claim(void *queue) {
     emq_work_queue *q = queue;
     emq_worker *worker = q->worker;
     emq_claim_ask asked = {q, 0, 0};
     for (;;) {
-        int was_open = emq_client_is_open(q->link.client);
         int result = emq_worker_link_open(&q->link, &worker->slots, EMQ_PHASE_DRAINING);
         if (result == EMQ_ECLOSED) {
             return NULL;
         }
-        if (result == EMQ_OK && !was_open) {
-            learn_id(q);
+        if (result == EMQ_OK) {
+            emq_worker_link_learn_id(&q->link, &worker->settle_link);
         }
         if (result == EMQ_OK && await_claim(&asked, q)) {
             claim_once(&asked);

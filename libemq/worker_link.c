@@ -85,6 +85,14 @@ static int pause_first(emq_worker_link *link, pthread_cond_t *wake, emq_worker_p
     return goes_on;
 }
 
+/* The address that was reached, whatever name or sentinel has led there. */
+static void note_peer(emq_worker_link *link) {
+    socklen_t length = sizeof(link->peer);
+    memset(&link->peer, 0, sizeof(link->peer));
+    (void)getpeername(link->client->connection.context->fd, (struct sockaddr *)&link->peer,
+                      &length);
+}
+
 /* With the mutex held, behind a connect that went well. */
 static void note_open(emq_worker_link *link) {
     emq_worker *worker = link->worker;
@@ -95,6 +103,9 @@ static void note_open(emq_worker_link *link) {
         wake_watch(worker);
     }
     link->was_open = 1;
+    link->opened = ++worker->places;
+    link->client_id = 0;
+    note_peer(link);
     if (worker->phase == EMQ_PHASE_ENDED) {
         emq_worker_link_cut(link, 0);
     }
@@ -137,6 +148,9 @@ int emq_worker_link_note(emq_worker_link *link, int result) {
         emq_connection_close(&link->client->connection);
     }
     emq_worker_lock(worker);
+    if (!emq_client_is_open(link->client)) {
+        link->client_id = 0;
+    }
     if (class == EMQ_CLASS_OK || class == EMQ_CLASS_STALE || result == EMQ_EUNBLOCKED) {
         link->failures = 0;
         link->is_failing = 0;
@@ -147,4 +161,36 @@ int emq_worker_link_note(emq_worker_link *link, int result) {
     }
     emq_worker_unlock(worker);
     return class == EMQ_CLASS_RETRYABLE || class == EMQ_CLASS_UNKNOWN || result == EMQ_ECLOSED;
+}
+
+static int is_id_wanted(emq_worker_link *link, const emq_worker_link *other) {
+    emq_worker_lock(link->worker);
+    int is_wanted = link->asked < link->opened || link->asked < other->opened;
+    if (is_wanted) {
+        link->asked = ++link->worker->places;
+        link->client_id = 0;
+    }
+    emq_worker_unlock(link->worker);
+    return is_wanted;
+}
+
+void emq_worker_link_learn_id(emq_worker_link *link, const emq_worker_link *other) {
+    static const char *const words[] = {"CLIENT", "ID"};
+    emq_reply *reply = NULL;
+    int64_t id = 0;
+    if (!is_id_wanted(link, other)) {
+        return;
+    }
+    if (emq_client_command(&reply, link->client, 2, words, NULL) == EMQ_OK) {
+        id = emq_reply_get_integer(reply);
+    }
+    emq_reply_free(reply);
+    emq_worker_lock(link->worker);
+    link->client_id = id;
+    emq_worker_unlock(link->worker);
+}
+
+int emq_worker_link_knows_id(const emq_worker_link *link, const emq_worker_link *other) {
+    return link->client_id != 0 && other->opened < link->asked &&
+           memcmp(&link->peer, &other->peer, sizeof(link->peer)) == 0;
 }

@@ -399,12 +399,16 @@ static void take_results(batch *b) {
 
 /* Claims that wait while the worker stops. */
 
-/* With the mutex held: the connections of those that are out; how many there are. */
-static size_t find_waiting(int64_t *ids, const emq_worker *worker) {
+/* With the mutex held: the connections of those that are out, where their ids name them on the
+ * server that is settled on; the others are closed, which costs no more than a job that is handed
+ * over just then. How many there are. */
+static size_t find_waiting(int64_t *ids, emq_worker *worker) {
     size_t count = 0;
-    for (const emq_work_queue *q = worker->queues; q != NULL; q = q->next) {
-        if (q->is_out && q->client_id != 0) {
-            ids[count++] = q->client_id;
+    for (emq_work_queue *q = worker->queues; q != NULL; q = q->next) {
+        if (q->is_out && emq_worker_link_knows_id(&q->link, &worker->settle_link)) {
+            ids[count++] = q->link.client_id;
+        } else if (q->is_out) {
+            emq_worker_link_cut(&q->link, 1);
         }
     }
     return count;
@@ -430,9 +434,8 @@ static void cancel_claims(emq_worker *worker) {
 
 /* Whether there is something to send; while claims are to be cancelled, from time to time. */
 static int has_work(const emq_worker *worker) {
-    int64_t ids[EMQ_WORKER_QUEUES_MAX];
     return worker->decided.first != NULL ||
-           (worker->phase >= EMQ_PHASE_DRAINING && find_waiting(ids, worker) > 0);
+           (worker->phase >= EMQ_PHASE_DRAINING && worker->claims_out > 0);
 }
 
 /* Waits until something is to be sent; 0 at the end. */

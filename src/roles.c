@@ -64,7 +64,8 @@ static const struct {
     [EMQ_ROLE_WORKER] = {"worker",
                          "+client|id +client|setname +client|unblock +get +hgetall +time +zrange",
                          KIND(EMQ_KEY_FENCE)},
-    [EMQ_ROLE_OPERATOR] = {"operator", "+client|setname +get +hgetall +lrange +zcard +zrange",
+    [EMQ_ROLE_OPERATOR] = {"operator",
+                           "+client|setname +get +hgetall +lrange +scan +time +zcard +zrange",
                            KIND(EMQ_KEY_FENCE) | KIND(EMQ_KEY_COMPLETED)},
     [EMQ_ROLE_INSTALLER] = {"installer", "+client|setname", NONE},
 };

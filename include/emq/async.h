@@ -6,8 +6,8 @@
  * that submitted it. Requests are sent in the order in which they were submitted, without waiting
  * for each other's answers.
  *
- * The client connects by itself, and again after a loss. Resolving, connecting, the TLS handshake
- * and the connect path never block the loop.
+ * The client connects by itself, and again after a loss. Reading files, resolving, connecting, the
+ * TLS handshake and the connect path never block the loop.
  *
  * Thread rule: everything on the loop's thread, but emq_async_submit_threadsafe, and the building
  * of a request, which any thread can do.
@@ -97,7 +97,8 @@ typedef struct emq_async_options {
     uint32_t max_requests;       /**< submitted and not answered yet; 0 means 4096 */
     uint32_t backoff_min_ms;     /**< the first pause before a reconnect is at most this long; 0
                                       means 50. It doubles with each failure. */
-    uint32_t backoff_max_ms;     /**< no pause is longer; 0 means 5000 */
+    uint32_t backoff_max_ms;     /**< no pause is longer; 0 means 5000. EMQ_EINVAL below
+                                      backoff_min_ms, so below 50 where that is 0 */
     uint32_t complete_once;      /**< 1: a COMPLETE or REQUEUE whose answer was lost is not sent
                                       once more */
     size_t max_bytes; /**< of requests not answered yet, as they are sent; 0 means 64 MiB.
@@ -138,7 +139,7 @@ EMQ_API int emq_async_open(emq_async **out, struct uv_loop_s *loop,
  * (EMQ_ECLOSED; in a forked child EMQ_EFORKED), then `callback` runs, then the memory is freed; all
  * on the loop, and none from inside this call. The client leaves no handle on the loop. A look-up
  * of a host name that can't be interrupted keeps the loop running until the resolver is done; the
- * callbacks don't wait for it. With TLS they wait for files that are being read.
+ * callbacks don't wait for it. They do wait for files that are being read, of TLS or a password.
  *
  * @param client   the client. It may be used until `callback` has run; submits answer EMQ_ECLOSED.
  * @param callback told when it is gone; may be NULL.

@@ -63,7 +63,8 @@ typedef struct emq_events_async_options {
     void *user;                         /**< for both */
     uint32_t backoff_min_ms; /**< as in emq_async_options: the first pause before a reconnect is at
                                   most this long; 0 means 50 */
-    uint32_t backoff_max_ms; /**< no pause is longer; 0 means 5000 */
+    uint32_t backoff_max_ms; /**< no pause is longer; 0 means 5000. EMQ_EINVAL below
+                                  backoff_min_ms, so below 50 where that is 0 */
 } emq_events_async_options;
 
 #define EMQ_EVENTS_ASYNC_OPTIONS_INIT                                                              \

@@ -111,7 +111,8 @@ typedef struct emq_worker_queue {
                                    runs; 0 means 25; EMQ_WORKER_UNLIMITED */
     int backoff;              /**< an emq_backoff_policy */
     uint32_t backoff_base_ms; /**< 0 means 1000 */
-    uint32_t backoff_max_ms;  /**< 0 means 300000 */
+    uint32_t backoff_max_ms;  /**< 0 means 300000. EMQ_EINVAL below backoff_base_ms, so below
+                                   1000 where that is 0 */
     emq_backoff_function backoff_function; /**< of EMQ_BACKOFF_FUNCTION */
 } emq_worker_queue;
 
@@ -174,7 +175,8 @@ typedef struct emq_worker_options {
     uint32_t health_limit_ms;   /**< a queue without a claim's round trip for that long is not
                                      healthy; 0 means 15000 */
     uint32_t backoff_min_ms;    /**< caps the first pause before connecting again; 0 means 50 */
-    uint32_t backoff_max_ms;    /**< caps all of them; 0 means 5000 */
+    uint32_t backoff_max_ms;    /**< caps all of them; 0 means 5000. EMQ_EINVAL below
+                                     backoff_min_ms, so below 50 where that is 0 */
     int no_sweeps;              /**< 1: somebody else sweeps and promotes */
     int systemd;                /**< 1: tell systemd READY=1, STOPPING=1 and, while healthy,
                                      WATCHDOG=1, where it asks to be told */

@@ -148,6 +148,9 @@ static void wrong_options_open_nothing(void **state) {
     options.backoff_min_ms = 100;
     options.backoff_max_ms = 99;
     assert_int_equal(emq_async_open(&client, &loop, NULL, &options), EMQ_EINVAL);
+    options.backoff_min_ms = 0; /* which is 50 */
+    options.backoff_max_ms = 49;
+    assert_int_equal(emq_async_open(&client, &loop, NULL, &options), EMQ_EINVAL);
     emq_async_options_init(&options);
     options.size = 1;
     assert_int_equal(emq_async_open(&client, &loop, NULL, &options), EMQ_EINVAL);

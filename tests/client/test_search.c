@@ -185,6 +185,33 @@ static void the_verdict_is_that_of_most_of_them(void **state) {
     expect_failed(&s, EMQ_EAUTH, "b port 26379: WRONGPASS x");
 }
 
+/* What was said in an earlier round is told where the last one does not tell more. */
+static void the_last_word_counts_when_it_is_clear(void **state) {
+    emq_search s;
+    (void)state;
+    start(&s, "a,b,c", 60000);
+    answer(&s, NAMES("7"));
+    fail_step(&s, EMQ_ECONNECT, "refused");
+    answer(&s, KNOWS_NOTHING);
+    answer(&s, KNOWS_NOTHING);
+    assert_int_equal(s.step, EMQ_SEARCH_PAUSE); /* one of them knows it: nothing is clear */
+    emq_search_go_on(&s);
+    answer(&s, KNOWS_NOTHING);
+    fail_step(&s, EMQ_ETIMEOUT, "silent");
+    fail_step(&s, EMQ_ETIMEOUT, "silent");
+    expect_failed(&s, EMQ_ECONNECT, "p port 7: refused");
+    start(&s, "a,b,c", 60000);
+    answer(&s, NAMES("7"));
+    fail_step(&s, EMQ_ECONNECT, "refused");
+    answer(&s, NAMES("7"));
+    answer(&s, NAMES("7"));
+    emq_search_go_on(&s);
+    answer(&s, KNOWS_NOTHING);
+    answer(&s, KNOWS_NOTHING);
+    answer(&s, KNOWS_NOTHING);
+    expect_failed(&s, EMQ_EPRIMARYNAME, "knows no primary of this name");
+}
+
 static void what_concerns_all_ends_it_at_once(void **state) {
     emq_search s;
     (void)state;
@@ -293,6 +320,7 @@ int main(void) {
         cmocka_unit_test(one_word_is_not_tried_twice_in_a_round),
         cmocka_unit_test(the_deadline_ends_it_with_what_is_known),
         cmocka_unit_test(the_verdict_is_that_of_most_of_them),
+        cmocka_unit_test(the_last_word_counts_when_it_is_clear),
         cmocka_unit_test(what_concerns_all_ends_it_at_once),
         cmocka_unit_test(answers_that_name_nothing_are_passed_over),
         cmocka_unit_test(good_answers_give_their_address),

@@ -43,6 +43,9 @@ static void options_out_of_range_are_refused(void **state) {
     options.claim_wait_ms = 60001;
     assert_int_equal(emq_worker_open(&worker, &client, &options), EMQ_EINVAL);
     emq_worker_options_init(&options);
+    options.backoff_max_ms = 49; /* backoff_min_ms is 50 */
+    assert_int_equal(emq_worker_open(&worker, &client, &options), EMQ_EINVAL);
+    emq_worker_options_init(&options);
     options.size = 1;
     assert_int_equal(emq_worker_open(&worker, &client, &options), EMQ_EINVAL);
     assert_int_equal(emq_worker_open(NULL, &client, NULL), EMQ_EINVAL);
@@ -54,6 +57,9 @@ static void options_out_of_range_are_refused(void **state) {
     assert_int_equal(emq_worker_add(worker, "q", NULL, NULL, NULL), EMQ_EINVAL);
     emq_worker_queue queue = EMQ_WORKER_QUEUE_INIT;
     queue.lease_ms = 999;
+    assert_int_equal(emq_worker_add(worker, "q", crew_return, NULL, &queue), EMQ_EINVAL);
+    emq_worker_queue_init(&queue);
+    queue.backoff_max_ms = 999; /* backoff_base_ms is 1000 */
     assert_int_equal(emq_worker_add(worker, "q", crew_return, NULL, &queue), EMQ_EINVAL);
     emq_worker_queue_init(&queue);
     queue.backoff = EMQ_BACKOFF_FUNCTION;

@@ -262,6 +262,108 @@ static void a_server_that_hangs_does_not_keep_it(void **state) {
     assert_int_equal(crew_counts("q").completed, 0);
 }
 
+/* The ids of connections are each server process's own. */
+
+/* The id of the worker's connection whose claim waits; all the others are ended when `ends_others`.
+ */
+static long long find_claim(int ends_others) {
+    redisReply *list = redisCommand(server.admin, "CLIENT LIST");
+    assert_non_null(list);
+    long long claim = 0;
+    for (char *line = strtok(list->str, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        long long id = strtoll(line + strlen("id="), NULL, 10);
+        if (strstr(line, " name=crew ") == NULL) {
+            continue;
+        }
+        if (strstr(line, " flags=b") != NULL) {
+            claim = id;
+        } else if (ends_others) {
+            char text[32];
+            (void)snprintf(text, sizeof(text), "%lld", id);
+            run(server.admin, "CLIENT", "KILL", "ID", text, NULL);
+        }
+    }
+    freeReplyObject(list);
+    return claim;
+}
+
+/* A connection of that id, which waits for something else. */
+static redisContext *wait_as(const test_server *other, long long id) {
+    for (;;) {
+        redisContext *waiter = server_connect(other);
+        redisReply *reply = redisCommand(waiter, "CLIENT ID");
+        assert_non_null(reply);
+        assert_true(reply->integer <= id);
+        int is_it = reply->integer == id;
+        freeReplyObject(reply);
+        if (is_it) {
+            assert_int_equal(redisAppendCommand(waiter, "BLPOP list 0"), REDIS_OK);
+            int done = 0;
+            while (!done) {
+                assert_int_equal(redisBufferWrite(waiter, &done), REDIS_OK);
+            }
+            return waiter;
+        }
+        redisFree(waiter);
+    }
+}
+
+static int is_waiting(void *other) {
+    redisReply *info = redisCommand(((test_server *)other)->admin, "INFO clients");
+    assert_non_null(info);
+    int found = strstr(info->str, "blocked_clients:1\r\n") != NULL;
+    freeReplyObject(info);
+    return found;
+}
+
+/* The claim waits on one server, and what the settler is connected to by now is another one, which
+ * calls somebody else by the claim's number. */
+static void a_stop_ends_nobody_elses_wait(void **state) {
+    static test_server other;
+    int verdict = 0;
+    char path[SERVER_PATH_MAX + 8];
+    (void)state;
+    server_start(&other, NULL);
+    (void)snprintf(path, sizeof(path), "%s/moving", server.dir);
+    assert_int_equal(symlink(server.socket, path), 0);
+    client.unix_path = path;
+    emq_worker *worker = start(crew_return, &verdict, 1, 0);
+    client.unix_path = server.socket;
+    wait_until("the claim waits", has_blocked_claim, NULL);
+    redisContext *waiter = wait_as(&other, find_claim(0));
+    wait_until("somebody waits on the other server", is_waiting, &other);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink(other.socket, path), 0);
+    (void)find_claim(1);
+    CREW_AWAIT(worker, reconnects, 1); /* of the renewer, or the keeper */
+    crew_end(worker);
+    run(other.admin, "RPUSH", "list", "x", NULL);
+    redisReply *reply = NULL;
+    assert_int_equal(redisGetReply(waiter, (void **)&reply), REDIS_OK);
+    assert_int_equal(reply->type, REDIS_REPLY_ARRAY); /* a wait that was ended has a nil */
+    freeReplyObject(reply);
+    redisFree(waiter);
+    assert_int_equal(unlink(path), 0);
+    server_stop(&other);
+}
+
+/* A settler that had to connect again asks the claimers who they are before it goes by that. */
+static void a_stop_ends_the_wait_behind_a_reconnect(void **state) {
+    int verdict = 0;
+    (void)state;
+    emq_worker *worker = start(crew_return, &verdict, 1, 0);
+    wait_until("the claim waits", has_blocked_claim, NULL);
+    (void)find_claim(1);
+    crew_enqueue_many("q", 1); /* to be settled on a new connection */
+    CREW_AWAIT(worker, completed, 1);
+    crew_enqueue_many("q", 1); /* the claim behind it knows of that */
+    CREW_AWAIT(worker, completed, 2);
+    wait_until("the claim waits", has_blocked_claim, NULL);
+    assert_int_equal(crew_calls("client|unblock"), 0);
+    crew_end(worker);
+    assert_true(crew_calls("client|unblock") > 0);
+}
+
 /* Signals, in children, since they are the process's. */
 
 static int run_in_child(int signals, const char *socket_path) {
@@ -428,6 +530,8 @@ int main(void) {
         cmocka_unit_test_setup(a_handler_may_stop_its_worker, crew_clean),
         cmocka_unit_test_setup(a_hand_over_in_the_moment_of_a_stop_goes_back, crew_clean),
         cmocka_unit_test_setup(a_server_that_hangs_does_not_keep_it, crew_clean),
+        cmocka_unit_test_setup(a_stop_ends_nobody_elses_wait, crew_clean),
+        cmocka_unit_test_setup(a_stop_ends_the_wait_behind_a_reconnect, crew_clean),
         cmocka_unit_test_setup(a_signal_drains_and_a_second_ends, crew_clean),
         cmocka_unit_test_setup(a_run_ends_when_somebody_stops_it, crew_clean),
         cmocka_unit_test_setup(it_is_started_once_by_many_callers, crew_clean),

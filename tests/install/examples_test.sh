@@ -108,9 +108,9 @@ end_with() { # end_with SIGNAL: ends what was started, which must end well
     ((result == 0)) || fail "exit status $result after SIG$1"
 }
 
-is_wrong_use() { # is_wrong_use ARGUMENT...: told at once, and of no queue
+is_wrong_use() { # is_wrong_use ARGUMENT...: told at once, whether there is a server or not
     local result=0
-    timeout "$deadline" "$program" "$@" >"$scratch/log" 2>&1 </dev/null || result=$?
+    EMQ_URL=unix://$scratch/nobody timeout "$deadline" "$program" "$@" >"$scratch/log" 2>&1 </dev/null || result=$?
     ((result == 2)) || fail "exit status $result of: $*"
     grep -q '^Usage: ' "$scratch/log" || fail "no usage is told of: $*"
 }
@@ -119,8 +119,8 @@ is_wrong_use() { # is_wrong_use ARGUMENT...: told at once, and of no queue
 
 run_producer() {
     local id payloads number
-    is_wrong_use --help
     is_wrong_use -0 --help
+    is_wrong_use 'no queue'
     said=$(printf 'one\n\ntwo words\nlast' | "$program" lines) || fail "$said"
     [[ $said == '4 jobs are known to be admitted' ]] || fail "it said: $said"
     payloads=$(for id in $(ask ZRANGE 'emq:{lines}:pending' 0 -1); do
@@ -162,6 +162,8 @@ run_producer() {
 
 run_async_worker() {
     local number
+    is_wrong_use timers 8
+    is_wrong_use 'no queue'
     for number in {10..49}; do
         admit timers "JOB000000000$number" 50
     done
@@ -190,8 +192,8 @@ run_async_worker() {
 
 run_worker() {
     local number
-    is_wrong_use --help
     is_wrong_use work 4 5
+    is_wrong_use 'no queue' 4
     for number in {10..59}; do
         admit work "JOB000000000$number" "payload $number"
     done
@@ -214,6 +216,13 @@ run_worker() {
 
 run_reminders() {
     local soon later never now
+    is_wrong_use in 5
+    is_wrong_use at noon 'lunch'
+    is_wrong_use in -1 'late'
+    is_wrong_use move JOB00000000001 soon
+    is_wrong_use cancel
+    is_wrong_use watch it
+    is_wrong_use look
     never=$("$program" in 5 'never')
     later=$("$program" in 0.2 'put off')
     "$program" cancel "$never"
@@ -235,6 +244,10 @@ run_reminders() {
 
 run_webhook() {
     local port calls=$scratch/calls
+    is_wrong_use send http://127.0.0.1/
+    is_wrong_use work 8
+    is_wrong_use dead all
+    is_wrong_use look
     compile "$source_dir/tests/install/http_server.c" "$scratch/http_server" libmicrohttpd
     mkfifo "$scratch/fifo"
     "$scratch/http_server" "$calls" "$scratch/fixed" <"$scratch/fifo" >"$scratch/port" &
@@ -265,5 +278,8 @@ run_webhook() {
     wait "$web"
 }
 
+is_wrong_use
+is_wrong_use --help
+is_wrong_use -h
 "run_$example"
 echo "passed: $example"

@@ -118,6 +118,8 @@ static void operate(cycle *c) {
     make_job(J3, "active", ACTIVE, "1");
     run(client, "HSET", COMPLETED, "count", "7", NULL);
     CONNECT();
+    STEP(ANSWERS, "SCAN", "0", "MATCH", "emq:{*}:*", "COUNT", "1000");
+    STEP(ANSWERS, "TIME");
     STEP("1", "ZCARD", DEAD);
     STEP("[\"" J1 "\"]", "ZRANGE", DEAD, "0", "-1");
     STEP("[\"state\", \"dead\", \"attempts\", \"1\", \"payload\", \"payload\", \"last_error\", "

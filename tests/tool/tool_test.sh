@@ -674,7 +674,15 @@ case_queues() {
     emq 4 queues --match '[bc]*' --json
     json_is 'map(.queue) == ["b", "bad", "c"] and .[1].result == "EMQ_EWRONGTYPE"'
     emq 4 queues
-    output_has 'bad '
+    grep -q '^bad  .*WRONGTYPE' "$scratch/out" || die 'the words of the server are not told'
+    # whoever may read some of them alone is told so, in the words of the server
+    "$cli" -s "$socket" ACL SETUSER half on '>x' +emq.version +get +scan +zcard +zrange +hgetall \
+        '%R~{emq}:version' '~emq:{b}:*' >/dev/null
+    emq 4 queues --match '[bc]' --json --url "unix://half:x@$socket"
+    json_is '(.[0] | .pending == 2 and (has("result") | not)) and (.[1] | .result == "EMQ_ENOPERM" and (.detail | startswith("NOPERM")))'
+    emq 4 queues --match '[bc]' --url "unix://half:x@$socket"
+    grep -Eq '^b  .* 2 .* 1 ' "$scratch/out" || die 'b has other sizes'
+    grep -q '^c  .*NOPERM' "$scratch/out" || die 'the words of the server are not told'
 }
 
 case_stats() {
@@ -762,6 +770,7 @@ case_work() {
     local id
     a_server
     emq 2 work q
+    error_has 'takes QUEUE [--] COMMAND'
     emq 2 work q -- no-such-command
     emq 2 work q -- /
     emq 2 work q --lease 999ms -- true
@@ -779,7 +788,7 @@ case_work() {
     head -c 3000000 /dev/zero >"$scratch/big"
     printf 'EMQ.ENQUEUE 2 emq:{q}:job:%s emq:{q}:pending %s "a\\n\\xff\\x00"\n' JOB00000000001 JOB00000000001 |
         "$cli" -s "$socket" >/dev/null
-    emq 0 work q -e -- cp /dev/stdin "$scratch/copy"
+    emq 0 work q -e cp /dev/stdin "$scratch/copy"
     cmp "$scratch/payload" "$scratch/copy"
     tr '\0' x <"$scratch/big" | emq 0 enqueue q - -0 -q
     emq 0 work q -e -v -- true
@@ -861,6 +870,22 @@ case_escapes() {
     emq 2 stats "q$escape"
     error_has ': q\x1b[31m'
     has_no_escape
+    emq 2 stats q "--no${escape}option=secret"
+    error_has 'no option --no\x1b[31moption'
+    has_no_escape
+    ! grep -q secret "$scratch/err" || die 'a value was printed'
+    emq 2 stats q $'-\e'
+    error_has 'no option -\x1b'
+    has_no_escape
+    emq 2 stats q "--json=$escape"
+    error_has '--json takes no value'
+    has_no_escape
+    emq 2 claim q -n
+    error_has '-n takes a value'
+    emq 2 claim q --max
+    error_has '--max takes a value'
+    emq 2 work q --j
+    error_has 'several options begin with --j'
     emq 2 job q "JOB$escape"
     has_no_escape
     emq 2 claim q --max "1$escape"
@@ -1104,6 +1129,7 @@ case_acl() {
     as producer
     emq 0 enqueue q six -q
     as operator
+    "$cli" -s "$socket" ACL LOG RESET >/dev/null
     emq 0 ping
     emq 0 stats q
     output_has 'dead        2'
@@ -1116,13 +1142,17 @@ case_acl() {
     emq 0 resume q
     emq 0 sweep q
     emq 0 promote q
-    emq 4 queues
-    error_has 'scan'
-    emq 4 claim q
-    export EMQ_URL="unix://$socket"
-    "$cli" -s "$socket" ACL SETUSER q-operator +scan >/dev/null
-    as operator
     emq 0 queues
+    output_has 'q '
+    emq 0 top -n 2 --delay 100ms --json
+    json_is 'all(.queues | map(.queue) == ["q"])'
+    [[ -z $("$cli" -s "$socket" ACL LOG) ]] || die "an operator lacks a right: $("$cli" -s "$socket" ACL LOG)"
+    emq 4 claim q
+    # another queue is there, and that is all he learns of it
+    EMQ_URL="unix://$socket" emq 0 enqueue r x -q
+    emq 0 queues --match q
+    emq 4 queues --json
+    json_is '(.[0].result | not) and .[1].queue == "r" and .[1].result == "EMQ_ENOPERM"'
 }
 
 # The line of every native verb is there, and does on the server what the verb does.

@@ -60,11 +60,17 @@ case_top() {
     wait "${background[0]}" || i=$?
     background=()
     ((i == 143)) || die "exit status $i"
-    # a damaged queue hides no other one
+    # a damaged queue, or one that is forbidden, hides no other one; the server tells why
     "$cli" -s "$socket" SET 'emq:{bad}:active' x >/dev/null
     emq 0 top -n 1
-    output_has 'bad '
+    grep -q '^bad  .*WRONGTYPE' "$scratch/out" || die 'the words of the server are not told'
     output_has 'new '
+    "$cli" -s "$socket" ACL SETUSER half on '>x' +emq.version +get +scan +zcard +zrange +hgetall \
+        '%R~{emq}:version' '~emq:{new}:*' >/dev/null
+    emq 0 top -n 1 --match '[ln]*' --sort name --json --url "unix://half:x@$socket"
+    json_is '.[0].queues | (.[0] | .queue == "late" and (.detail | startswith("NOPERM"))) and .[1].dead == 1'
+    emq 0 top -n 1 --match '[ln]*' --sort name --url "unix://half:x@$socket"
+    grep -q '^late  .*NOPERM' "$scratch/out" || die 'the words of the server are not told'
     # whoever may not look is told so
     "$cli" -s "$socket" ACL SETUSER blind on '>x' +emq.version +get '%R~{emq}:version' >/dev/null
     emq 4 top -n 1 --url "unix://blind:x@$socket"
@@ -122,6 +128,11 @@ case_top_screen() {
     wait_for row_is 5 '^alpha +3 .* [1-9][0-9.]* +0$'
     "$cli" -s "$socket" DEL 'emq:{gamma}:dead' >/dev/null
     wait_for shows_not '^gamma'
+    # one that can't be read
+    "$cli" -s "$socket" SET 'emq:{beta}:active' x >/dev/null
+    wait_for shows '^beta +a key of the queue has another type'
+    keys n Down
+    wait_for row_is 23 '^beta: WRONGTYPE '
     keys q
     terminal_is_sane 0
     # a signal

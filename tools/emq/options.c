@@ -33,7 +33,7 @@ static size_t options_count(const tool_verb *verb) {
 /* What getopt_long wants, for the options of a verb and, behind them, the common ones. */
 typedef struct option_table {
     struct option longs[TOOL_OPTIONS_MAX + COMMON_COUNT + 1];
-    char letters[2 * (TOOL_OPTIONS_MAX + COMMON_COUNT) + 1];
+    char letters[1 + 2 * (TOOL_OPTIONS_MAX + COMMON_COUNT) + 1];
     int index_of[LONG_BASE]; /* by letter: the option's index + 1 */
 } option_table;
 
@@ -68,9 +68,46 @@ static int take_common(tool *t, size_t which, char *value) {
     }
 }
 
+/* A word may begin several options, and is none of them then. */
+static int is_ambiguous(const option_table *table, const char *word, size_t n) {
+    int begun = 0;
+    for (const struct option *o = table->longs; o->name != NULL; o++) {
+        begun += strncmp(o->name, word, n) == 0;
+    }
+    return begun > 1;
+}
+
+/* Of a word up to its `=`: what follows may have a password. */
+static int say_unknown(const tool *t, const option_table *table, const char *word) {
+    int n = (int)strcspn(word, "=");
+    if (is_ambiguous(table, word + 2, (size_t)n - 2)) {
+        return tool_usage(t, "several options begin with %.*s", n, word);
+    }
+    return tool_usage(t, "there is no option %.*s", n, word);
+}
+
+/* `found` is what getopt_long gave for the word. */
+static int say_wrong_option(const tool *t, const option_table *table, int found, const char *word) {
+    char name[64];
+    if (found == '?' && optopt == 0) {
+        return say_unknown(t, table, word);
+    }
+    if (found == '?' && optopt < LONG_BASE) {
+        return tool_usage(t, "there is no option -%c", optopt);
+    }
+    if (optopt < LONG_BASE) {
+        (void)snprintf(name, sizeof(name), "-%c", optopt);
+    } else {
+        (void)snprintf(name, sizeof(name), "--%s", table->longs[optopt - LONG_BASE].name);
+    }
+    return tool_usage(t, "%s takes %s value", name, found == ':' ? "a" : "no");
+}
+
 static int read_options(tool *t, int argc, char **argv) {
     option_table table;
     memset(&table, 0, sizeof(table));
+    table.letters[0] = ':'; /* tells a missing value apart */
+    opterr = 0;             /* getopt_long would print any bytes as they are */
     size_t own = options_count(t->verb);
     for (size_t i = 0; i < own; i++) {
         add_option(&table, i, &t->verb->options[i]);
@@ -80,8 +117,8 @@ static int read_options(tool *t, int argc, char **argv) {
     }
     int found = 0;
     while ((found = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
-        if (found == '?') { /* getopt_long has said why */
-            return TOOL_USAGE;
+        if (found == '?' || found == ':') {
+            return say_wrong_option(t, &table, found, argv[optind - 1]);
         }
         size_t i = (size_t)(found < LONG_BASE ? table.index_of[found] - 1 : found - LONG_BASE);
         if (i < own) {
@@ -97,14 +134,7 @@ static int read_options(tool *t, int argc, char **argv) {
 }
 
 int tool_options_read(tool *t, int argc, char **argv) {
-    char name[64]; /* getopt_long puts it in front of what it says */
-    (void)snprintf(name, sizeof(name), "emq %s", t->verb->name);
-    argv[0] = name;
     int status = read_options(t, argc, argv);
-    argv[0] = NULL;
-    if (status == TOOL_USAGE) {
-        (void)fprintf(stderr, "emq %s: see: emq help %s\n", t->verb->name, t->verb->name);
-    }
     if (status != TOOL_DONE) {
         return status;
     }

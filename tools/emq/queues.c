@@ -101,7 +101,9 @@ static void print_rows(const tool *t, const queue_row *rows, size_t count) {
         if (t->json) {
             tool_print_json(sizes_to_json(rows[i].name, s));
         } else if (s->result != EMQ_OK) {
-            (void)printf("%-*s  %s\n", width, rows[i].name, emq_strerror(s->result));
+            (void)printf("%-*s  ", width, rows[i].name);
+            sizes_print_result(s);
+            (void)printf("\n");
         } else {
             format_oldest(oldest, s);
             (void)printf("%-*s  %9" PRId64 "  %-10s  %9" PRId64 "  %9" PRId64 "  %9" PRId64
@@ -229,9 +231,9 @@ const tool_verb verb_queues = {
     .most = 0,
     .summary = "List the queues of the database, with their sizes",
     .details =
-        "They are found by their keys, with SCAN, in slices of about 1000 keys, for which a\n"
-        "user needs the right to SCAN; a queue without keys doesn't exist. The age of the\n"
-        "oldest pending job counts from the minting of its id. Exit status 1: there is none.\n",
+        "They are found by their keys, with SCAN, in slices of about 1000 keys, which is an\n"
+        "operator's right; a queue without keys doesn't exist. The age of the oldest pending\n"
+        "job counts from the minting of its id. Exit status 1: there is no queue.\n",
     .example = "emq queues --sort dead\n",
     .options = queues_options,
     .run = run_queues,

@@ -165,11 +165,21 @@ int sizes_read_paused(int *out, emq_client *client, const char *queue) {
     return result;
 }
 
+void sizes_print_result(const sizes *s) {
+    (void)fputs(emq_strerror(s->result), stdout);
+    if (s->detail[0] != '\0') {
+        (void)fputs(" (", stdout);
+        tool_print_bytes(stdout, s->detail, strlen(s->detail), 0);
+        (void)fputs(")", stdout);
+    }
+}
+
 json_t *sizes_to_json(const char *queue, const sizes *s) {
     json_t *object = json_object();
     (void)json_object_set_new(object, "queue", json_string(queue));
     if (s->result != EMQ_OK) {
         tool_json_result(object, s->result);
+        tool_json_bytes(object, "detail", s->detail, strlen(s->detail));
         return object;
     }
     for (size_t i = 0; i < PARTS; i++) {

@@ -36,7 +36,9 @@ static void print_row(const top_row *row, int width) {
     char cell[TOP_CELL_MAX];
     (void)printf("%-*s", width, row->name);
     if (row->sizes.result != EMQ_OK) {
-        (void)printf("  %s\n", emq_strerror(row->sizes.result));
+        (void)printf("  ");
+        sizes_print_result(&row->sizes);
+        (void)printf("\n");
         return;
     }
     for (top_column i = TOP_NAME + 1; i < TOP_COLUMNS; i++) {
@@ -229,9 +231,9 @@ const tool_verb verb_top = {
         "and buried a second, over the last five readings (in a batch: the last one). A ! at\n"
         "ACTIVE tells that a lease has lapsed and no sweep took it back; at SCHED, that a job\n"
         "is overdue and nobody promoted it: is there a worker? Queues are found with SCAN, in\n"
-        "slices of about 1000 keys, for which a user needs the right to SCAN; all sizes are\n"
-        "read by one pipeline. In a batch the first reading has no rates. --sort takes name,\n"
-        "pending, oldest, active, scheduled, dead, completed or failed.\n",
+        "slices of about 1000 keys, which is an operator's right; all sizes are read by one\n"
+        "pipeline. In a batch the first reading has no rates. --sort takes name, pending,\n"
+        "oldest, active, scheduled, dead, completed or failed.\n",
     .example = "emq top --sort dead\nemq top --batch -n 2 --match 'orders*'\n",
     .options = options,
     .run = run_top,

@@ -229,25 +229,31 @@ static void append(char line[LINE_BYTES], const char *before, int64_t ms, const 
     (void)snprintf(line + length, LINE_BYTES - length, "%s%s%s", before, since, after);
 }
 
-/* In words, and with the whole name. */
+/* How a queue stands, in words and with the whole name; or what the server said. */
+static void describe(char line[LINE_BYTES], const top_row *row) {
+    if (row->sizes.result != EMQ_OK) {
+        (void)snprintf(line, LINE_BYTES, "%s: %s", row->name, row->sizes.detail);
+        return;
+    }
+    (void)snprintf(line, LINE_BYTES, "%s:%s", row->name,
+                   (row->flags & TOP_PAUSED) != 0 ? " PAUSED;" : "");
+    if (row->lapsed_ms != 0) {
+        append(line, " LEASE LAPSED ", row->lapsed_ms, " ago;");
+    }
+    if (row->overdue_ms != 0) {
+        append(line, " JOB OVERDUE ", row->overdue_ms, ";");
+    } else if (row->sizes.next_ms > row->read_at_ms) {
+        append(line, " next due in ", row->sizes.next_ms - row->read_at_ms, ";");
+    }
+    size_t length = strlen(line);
+    (void)snprintf(line + length, LINE_BYTES - length, " so far %" PRId64 " done, %" PRId64 " died",
+                   row->sizes.completed, row->sizes.failed);
+}
+
 static void draw_selected(const screen *s, int y) {
     char line[LINE_BYTES] = "";
     if (s->selected < s->all.shown_count) {
-        const top_row *row = s->all.shown[s->selected];
-        (void)snprintf(line, sizeof(line), "%s:%s", row->name,
-                       (row->flags & TOP_PAUSED) != 0 ? " PAUSED;" : "");
-        if (row->lapsed_ms != 0) {
-            append(line, " LEASE LAPSED ", row->lapsed_ms, " ago;");
-        }
-        if (row->overdue_ms != 0) {
-            append(line, " JOB OVERDUE ", row->overdue_ms, ";");
-        } else if (row->sizes.next_ms > row->read_at_ms) {
-            append(line, " next due in ", row->sizes.next_ms - row->read_at_ms, ";");
-        }
-        size_t length = strlen(line);
-        (void)snprintf(line + length, sizeof(line) - length,
-                       " so far %" PRId64 " done, %" PRId64 " died", row->sizes.completed,
-                       row->sizes.failed);
+        describe(line, s->all.shown[s->selected]);
     }
     put_line(y, 0, line);
 }

@@ -497,7 +497,7 @@ static const tool_option options[] = {
 
 const tool_verb verb_work = {
     .name = "work",
-    .arguments = "QUEUE -- COMMAND [ARGUMENT]...",
+    .arguments = "QUEUE [--] COMMAND [ARGUMENT]...",
     .least = 2,
     .most = TOOL_ANY,
     .summary = "Run a command for each job, with the payload on its standard input",
@@ -505,7 +505,8 @@ const tool_verb verb_work = {
         "Exit status 0 completes the job. Any other counts a failure, with the end of what\n"
         "the command wrote to standard error as the error's text; it is tried again behind a\n"
         "pause that grows, and is a dead letter at --max-failures. EMQ_JOB_ID, EMQ_JOB_QUEUE\n"
-        "and EMQ_JOB_ATTEMPTS are in the command's environment.\n"
+        "and EMQ_JOB_ATTEMPTS are in the command's environment. The -- may be left out where\n"
+        "no argument of the command begins with -.\n"
         "\n"
         "SIGTERM, SIGINT and SIGHUP end it: no further claims, and SIGTERM for the commands\n"
         "that run, each with all that it has started; SIGKILL behind the grace period, or at\n"
