@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "effects.h"
+#include "open.h"
 #include "reach.h"
 #include "read.h"
 #include "wait.h"
@@ -202,13 +203,12 @@ static int refuse_fence(emq_call *call, const char *found, size_t n) {
 }
 
 emq_fence_state emq_read_fence(emq_call *call, emq_ref fence) {
-    ValkeyModuleKey *key = ValkeyModule_OpenKey(
-        call->ctx, fence.name, VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOEFFECTS);
+    ValkeyModuleKey *key = emq_open_to_look(call, fence);
     if (key == NULL) {
         return EMQ_FENCE_ABSENT;
     }
     if (ValkeyModule_KeyType(key) != VALKEYMODULE_KEYTYPE_STRING) {
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
         (void)emq_refuse(call, VALKEYMODULE_ERRORMSG_WRONGTYPE);
         return EMQ_FENCE_REFUSED;
     }
@@ -219,7 +219,7 @@ emq_fence_state emq_read_fence(emq_call *call, emq_ref fence) {
         (void)refuse_fence(call, value, length);
         state = EMQ_FENCE_REFUSED;
     }
-    ValkeyModule_CloseKey(key);
+    emq_close_looked(call, key);
     return state;
 }
 
@@ -266,6 +266,7 @@ static void walk(emq_call *call) {
     emq_find_user(call);
     if ((call->waiter == NULL || emq_check_verb(call)) && check_corridor(call)) {
         call->handler(call);
+        emq_close_kept(&call->writes);
         emq_effects_notify(&call->writes);
         emq_wait_signal(call);
     }

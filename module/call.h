@@ -26,6 +26,9 @@
 /* Keys of several jobs that are asked for in one line. */
 #define EMQ_REACHED_TOGETHER 32
 
+/* Keys that a call keeps open: a row, the sets it leaves and enters, a counter. */
+#define EMQ_KEPT_MAX 4
+
 /* Notifications that are queued without allocating; sweeps queue more. */
 #define EMQ_EVENTS_INLINE 8
 
@@ -42,9 +45,17 @@ typedef struct emq_event {
     ValkeyModuleString *key;
 } emq_event;
 
+/* A key that is kept open (open.h); NULL until the first look at it, and when it is gone. */
+typedef struct emq_kept {
+    ValkeyModuleString *name;
+    ValkeyModuleKey *key;
+} emq_kept;
+
 /* The proof that the write guard passed. */
 typedef struct emq_writes {
     ValkeyModuleCtx *ctx;
+    emq_kept kept[EMQ_KEPT_MAX];
+    size_t kept_count;
     emq_event first_events[EMQ_EVENTS_INLINE];
     emq_event *more_events; /* allocated, when the first ones are used up */
     size_t event_count;

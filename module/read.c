@@ -5,8 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* No expiry, no notification, no statistics, no touch: a check leaves no trace. */
-#define QUIET_READ (VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOEFFECTS)
+#include "open.h"
 
 emq_slice emq_text(const ValkeyModuleString *string) {
     emq_slice text;
@@ -20,13 +19,13 @@ int emq_refuse_type(emq_call *call) {
 
 /* Opens a key of the given type; *out is NULL when there is none. */
 static emq_presence open_quietly(emq_call *call, emq_ref ref, int type, ValkeyModuleKey **out) {
-    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
+    ValkeyModuleKey *key = emq_open_to_look(call, ref);
     *out = NULL;
     if (key == NULL) {
         return EMQ_ABSENT;
     }
     if (ValkeyModule_KeyType(key) != type) {
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
         return EMQ_OTHER_TYPE;
     }
     *out = key;
@@ -54,7 +53,7 @@ emq_presence emq_read_row_for_claim(emq_call *call, emq_ref ref, emq_row *row) {
     if (presence == EMQ_PRESENT) {
         (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->attempts, &row->attempts,
                                    names->payload, &row->payload, NULL);
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
     }
     return presence;
 }
@@ -69,10 +68,9 @@ emq_presence emq_read_row(emq_call *call, emq_ref ref, emq_row *row) {
     }
     (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->state, &row->state,
                                names->attempts, &row->attempts, NULL);
-    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_EXISTS, names->lease_epoch, &row->has_epoch,
-                               names->group, &row->has_group, names->parent, &row->has_parent,
-                               NULL);
-    ValkeyModule_CloseKey(key);
+    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_EXISTS, names->group, &row->has_group,
+                               names->parent, &row->has_parent, NULL);
+    emq_close_looked(call, key);
     return row->attempts == NULL ? EMQ_ABSENT : EMQ_PRESENT;
 }
 
@@ -86,7 +84,7 @@ emq_presence emq_read_row_for_lease(emq_call *call, emq_ref ref, emq_row *row) {
     }
     (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->attempts, &row->attempts,
                                names->lease_epoch, &row->lease_epoch, NULL);
-    ValkeyModule_CloseKey(key);
+    emq_close_looked(call, key);
     return row->attempts == NULL ? EMQ_ABSENT : EMQ_PRESENT;
 }
 
@@ -101,7 +99,7 @@ emq_presence emq_read_row_for_sweep(emq_call *call, emq_ref ref, emq_row *row) {
                                names->lease_epoch, &row->lease_epoch, names->stalled, &row->stalled,
                                NULL);
     (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_EXISTS, names->group, &row->has_group, NULL);
-    ValkeyModule_CloseKey(key);
+    emq_close_looked(call, key);
     return EMQ_PRESENT;
 }
 
@@ -110,18 +108,18 @@ int emq_row_is(const emq_row *row, const char *state) {
 }
 
 int emq_exists(emq_call *call, emq_ref ref) {
-    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
+    ValkeyModuleKey *key = emq_open_to_look(call, ref);
     if (key == NULL) {
         return 0;
     }
-    ValkeyModule_CloseKey(key);
+    emq_close_looked(call, key);
     return 1;
 }
 
 int emq_expires(emq_call *call, emq_ref ref) {
-    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
+    ValkeyModuleKey *key = emq_open_to_look(call, ref);
     int expires = key != NULL && ValkeyModule_GetExpire(key) != VALKEYMODULE_NO_EXPIRE;
-    ValkeyModule_CloseKey(key);
+    emq_close_looked(call, key);
     return expires;
 }
 
@@ -136,9 +134,10 @@ int emq_field_expires(emq_call *call, emq_ref ref, ValkeyModuleString *field) {
 
 int emq_check_type(emq_call *call, emq_ref ref, int type) {
     ValkeyModuleKey *key = NULL;
+    emq_keep(call, ref);
     emq_presence presence = open_typed(call, ref, type, &key);
     if (presence == EMQ_PRESENT) {
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
     }
     return presence != EMQ_PRESENCE_REFUSED;
 }
@@ -150,7 +149,7 @@ int emq_hash_field(emq_call *call, emq_ref ref, ValkeyModuleString *field,
     *out = NULL;
     if (presence == EMQ_PRESENT) {
         (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, field, out, NULL);
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
     }
     return presence != EMQ_PRESENCE_REFUSED;
 }
@@ -168,6 +167,7 @@ int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int
                      int64_t *out) {
     ValkeyModuleString *value = NULL;
     long long number = 0;
+    emq_keep(call, ref);
     if (!emq_hash_field(call, ref, field, &value)) {
         return 0;
     }
@@ -202,7 +202,7 @@ int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out) {
     if (presence == EMQ_PRESENT) {
         ValkeyModuleString *value = ValkeyModule_CreateString(call->ctx, text.data, text.length);
         is_number = ValkeyModule_StringToLongLong(value, &number) == VALKEYMODULE_OK;
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
     }
     /* the server's own words, as INCR has them for such a string */
     if (!is_number) {
@@ -227,9 +227,9 @@ double emq_zset_lowest_of(ValkeyModuleCtx *ctx, ValkeyModuleKey *key) {
 }
 
 double emq_zset_lowest(emq_call *call, emq_ref ref) {
-    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
+    ValkeyModuleKey *key = emq_open_to_look(call, ref);
     double lowest = emq_zset_lowest_of(call->ctx, key);
-    ValkeyModule_CloseKey(key);
+    emq_close_looked(call, key);
     return lowest;
 }
 
@@ -240,7 +240,7 @@ int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *o
     *out = 0;
     if (presence == EMQ_PRESENT) {
         *out = ValkeyModule_ZsetScore(key, member, &score) == VALKEYMODULE_OK;
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
     }
     return presence != EMQ_PRESENCE_REFUSED;
 }
@@ -275,6 +275,7 @@ static emq_visit show_ids(emq_call *call, ValkeyModuleString *const *ids, int co
 
 int emq_visit_ids(emq_call *call, emq_ref set, const emq_visiting *visiting) {
     ValkeyModuleKey *key = NULL;
+    emq_keep(call, set);
     emq_presence presence = open_typed(call, set, VALKEYMODULE_KEYTYPE_ZSET, &key);
     if (presence != EMQ_PRESENT) {
         return presence == EMQ_ABSENT;
@@ -291,7 +292,7 @@ int emq_visit_ids(emq_call *call, emq_ref set, const emq_visiting *visiting) {
         looks -= count;
     }
     ValkeyModule_ZsetRangeStop(key);
-    ValkeyModule_CloseKey(key);
+    emq_close_looked(call, key);
     return answer != EMQ_VISIT_REFUSED;
 }
 
