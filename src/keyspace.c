@@ -159,9 +159,11 @@ int emq_key_kind_is_named(emq_key_kind kind) {
 
 /* The test of what stands behind the base. */
 static int rest_matches(emq_slice rest, const key_shape *shape, emq_slice id) {
-    return skip(&rest, shape->before) &&
-           (shape->name == NAME_NONE || (skip(&rest, id) && emq_name_valid(id))) &&
-           emq_slice_equal(rest, shape->after);
+    if (shape->name == NAME_NONE) {
+        return emq_slice_equal(rest, shape->before);
+    }
+    return skip(&rest, shape->before) && skip(&rest, id) && emq_slice_equal(rest, shape->after) &&
+           emq_name_valid(id);
 }
 
 static int is_fence(emq_slice key) {
