@@ -82,7 +82,7 @@ void emq_reply_empty(emq_call *call) {
 ValkeyModuleString *emq_number_text(emq_call *call, int64_t number) {
     return number >= 0 && number < EMQ_SMALL_NUMBERS
                ? emq_the_host.small_numbers[number]
-               : ValkeyModule_CreateStringFromLongLong(call->ctx, number);
+               : emq_own(call, ValkeyModule_CreateStringFromLongLong(NULL, number));
 }
 
 int64_t emq_now_ms(void) {
@@ -262,7 +262,6 @@ static int check_corridor(emq_call *call) {
 }
 
 static void walk(emq_call *call) {
-    ValkeyModule_AutoMemory(call->ctx);
     emq_find_user(call);
     if ((call->waiter == NULL || emq_check_verb(call)) && check_corridor(call)) {
         call->handler(call);
@@ -273,6 +272,7 @@ static void walk(emq_call *call) {
     if (call->user != NULL) {
         ValkeyModule_FreeModuleUser(call->user);
     }
+    emq_free_owned(call);
 }
 
 static emq_call make_call(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,

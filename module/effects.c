@@ -119,7 +119,7 @@ static void note_arrival(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key, 
     if (ref.kind == EMQ_KEY_PENDING) {
         writes->ready = ref.name;
     } else if (ref.kind == EMQ_KEY_SCHEDULE && emq_wait_has_readers(writes->ctx, ref.name) &&
-               score < emq_zset_lowest_of(writes->ctx, key)) {
+               score < emq_zset_lowest_of(key)) {
         writes->due = ref.name;
     }
 }
@@ -156,7 +156,7 @@ void emq_effect_zadd_all(emq_writes *writes, emq_ref ref, int64_t score,
         emq_effect_zadd(writes, ref, score, members[0]);
         return;
     }
-    ValkeyModuleString *text = ValkeyModule_CreateStringFromLongLong(writes->ctx, score);
+    ValkeyModuleString *text = ValkeyModule_CreateStringFromLongLong(NULL, score);
     ValkeyModuleString **arguments = ValkeyModule_Alloc(2 * count * sizeof(ValkeyModuleString *));
     int changed = add_members(writes, ref, score, members, count);
     for (size_t i = 0; i < count; i++) {
@@ -165,6 +165,7 @@ void emq_effect_zadd_all(emq_writes *writes, emq_ref ref, int64_t score,
     }
     expect_ok(writes, replicate(writes, "ZADD", ref, arguments, 2 * count), "ZADD");
     ValkeyModule_Free(arguments);
+    ValkeyModule_FreeString(NULL, text);
     if (changed) {
         queue_event(writes, VALKEYMODULE_NOTIFY_ZSET, "zadd", ref);
     }

@@ -24,7 +24,7 @@ static void keep(emq_slice queue) {
     kept_length = queue.length;
 }
 
-ValkeyModuleString *emq_names_hold(ValkeyModuleCtx *ctx, emq_slice queue, emq_key_kind kind) {
+ValkeyModuleString *emq_names_hold(emq_slice queue, emq_key_kind kind) {
     if (!emq_slice_equal(queue, (emq_slice){kept_queue, kept_length})) {
         keep(queue);
     }
@@ -33,5 +33,5 @@ ValkeyModuleString *emq_names_hold(ValkeyModuleCtx *ctx, emq_slice queue, emq_ke
         size_t length = emq_key_write(name, sizeof(name), kind, queue, (emq_slice){"", 0});
         kept[kind] = ValkeyModule_CreateString(NULL, name, length);
     }
-    return ValkeyModule_HoldString(ctx, kept[kind]);
+    return ValkeyModule_HoldString(NULL, kept[kind]);
 }

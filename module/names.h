@@ -7,9 +7,9 @@
 #include "host.h"
 #include "keys.h"
 
-/* The name of the queue's key of a kind, which has no name in it. It lives as long as the call,
- * whatever other queue is asked for meanwhile. */
-ValkeyModuleString *emq_names_hold(ValkeyModuleCtx *ctx, emq_slice queue, emq_key_kind kind);
+/* The name of the queue's key of a kind, which has no name in it. The caller
+ * frees it; it lives until then, whatever other queue is asked for meanwhile. */
+ValkeyModuleString *emq_names_hold(emq_slice queue, emq_key_kind kind);
 
 /* Frees what is kept. */
 void emq_names_free(void);

@@ -75,7 +75,7 @@ int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out);
 emq_presence emq_open_string(emq_call *call, emq_ref ref, ValkeyModuleKey **key, emq_slice *bytes);
 
 /* The lowest score of a sorted set that is open; INFINITY when there is none. */
-double emq_zset_lowest_of(ValkeyModuleCtx *ctx, ValkeyModuleKey *key);
+double emq_zset_lowest_of(ValkeyModuleKey *key);
 
 /* The same of one that is not; INFINITY also for another type, which is not refused. */
 double emq_zset_lowest(emq_call *call, emq_ref ref);

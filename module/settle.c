@@ -119,7 +119,7 @@ static ValkeyModuleString *cut_error(emq_call *call, ValkeyModuleString *error) 
     emq_slice text = emq_text(error);
     return text.length <= EMQ_ERROR_TEXT_MAX
                ? error
-               : ValkeyModule_CreateString(call->ctx, text.data, EMQ_ERROR_TEXT_MAX);
+               : emq_own(call, ValkeyModule_CreateString(NULL, text.data, EMQ_ERROR_TEXT_MAX));
 }
 
 static void write_failure(emq_call *call, emq_writes *writes, emq_settling *job,

@@ -55,6 +55,9 @@ static int64_t get_bulk_length(emq_call *call) {
     if (text != NULL) {
         (void)emq_decimal_parse(&most, text, length, 0, INT64_MAX);
     }
+    if (pair != NULL) {
+        ValkeyModule_FreeCallReply(pair);
+    }
     return most;
 }
 
