@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "effects.h"
+#include "names.h"
 #include "open.h"
 #include "reach.h"
 #include "read.h"
@@ -102,9 +103,9 @@ int emq_refuse_shape(emq_call *call) {
 /* The key count must be the very bytes of its decimal: where the server can't read it, it has
  * checked no key at all. */
 static int check_shape(emq_call *call) {
-    char expected[EMQ_DECIMAL_MAX];
-    emq_slice count = {expected, emq_decimal_format(expected, call->verb->key_count)};
-    return (emq_slice_equal(emq_text(call->argv[1]), count) &&
+    _Static_assert(EMQ_VERB_KEYS_MAX < 10, "a key count is one digit");
+    emq_slice count = emq_text(call->argv[1]);
+    return (count.length == 1 && count.data[0] == '0' + call->verb->key_count &&
             emq_verb_takes(call->verb, call->value_count)) ||
            emq_refuse_shape(call);
 }
@@ -262,6 +263,7 @@ static int check_corridor(emq_call *call) {
 }
 
 static void walk(emq_call *call) {
+    emq_names_enter();
     emq_find_user(call);
     if ((call->waiter == NULL || emq_check_verb(call)) && check_corridor(call)) {
         call->handler(call);
@@ -273,6 +275,7 @@ static void walk(emq_call *call) {
         ValkeyModule_FreeModuleUser(call->user);
     }
     emq_free_owned(call);
+    emq_names_leave();
 }
 
 static emq_call make_call(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,

@@ -48,7 +48,6 @@ const char *const emq_gate_apis[] = {
     "GetServerVersion",
     "HashGet",
     "HashSet",
-    "HoldString",
     "InfoAddFieldCString",
     "InfoAddFieldULongLong",
     "InfoAddSection",

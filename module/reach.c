@@ -139,10 +139,11 @@ int emq_check_verb(emq_call *call) {
 
 static ValkeyModuleString *build_key(emq_call *call, const emq_reach_key *key) {
     char name[EMQ_KEY_MAX + 1];
-    if (key->id == NULL) {
-        return emq_own(call, emq_names_hold(call->queue, key->kind));
+    ValkeyModuleString *lent = key->id == NULL ? emq_names_lend(call->queue, key->kind) : NULL;
+    if (lent != NULL) {
+        return lent;
     }
-    emq_slice id = emq_text(key->id);
+    emq_slice id = key->id == NULL ? (emq_slice){"", 0} : emq_text(key->id);
     size_t length = emq_key_write(name, sizeof(name), key->kind, call->queue, id);
     return emq_own(call, ValkeyModule_CreateString(NULL, name, length));
 }

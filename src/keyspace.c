@@ -83,21 +83,18 @@ int emq_slice_compare(emq_slice a, emq_slice b) {
     return order != 0 ? order : (a.length > b.length) - (a.length < b.length);
 }
 
+/* What can't stand in a name. */
+static const unsigned char is_forbidden[UCHAR_MAX + 1] = {
+    [':'] = 1, ['{'] = 1, ['}'] = 1, ['\0'] = 1, ['\r'] = 1, ['\n'] = 1,
+};
+
 int emq_name_valid(emq_slice name) {
     if (name.length == 0 || name.length > EMQ_QUEUE_MAX) {
         return 0;
     }
     for (size_t i = 0; i < name.length; i++) {
-        switch (name.data[i]) {
-        case ':':
-        case '{':
-        case '}':
-        case '\0':
-        case '\r':
-        case '\n':
+        if (is_forbidden[(unsigned char)name.data[i]]) {
             return 0;
-        default:
-            break;
         }
     }
     return 1;
