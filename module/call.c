@@ -81,9 +81,9 @@ void emq_reply_empty(emq_call *call) {
 
 /* Most numbers of a row are small ones: a first token, a first failure. */
 ValkeyModuleString *emq_number_text(emq_call *call, int64_t number) {
-    return number >= 0 && number < EMQ_SMALL_NUMBERS
-               ? emq_the_host.small_numbers[number]
-               : emq_own(call, ValkeyModule_CreateStringFromLongLong(NULL, number));
+    ValkeyModuleString *small = emq_small_number(number);
+    return small != NULL ? small
+                         : emq_own(call, ValkeyModule_CreateStringFromLongLong(NULL, number));
 }
 
 int64_t emq_now_ms(void) {

@@ -139,12 +139,19 @@ static int add_members(emq_writes *writes, emq_ref ref, int64_t score, ValkeyMod
     return changed;
 }
 
+/* The host makes a string for a number in a record; most scores are 0, which is there already. */
+static int replicate_zadd(emq_writes *writes, emq_ref ref, int64_t score,
+                          ValkeyModuleString *member) {
+    ValkeyModuleString *small = emq_small_number(score);
+    return small != NULL
+               ? ValkeyModule_Replicate(writes->ctx, "ZADD", "sss", ref.name, small, member)
+               : ValkeyModule_Replicate(writes->ctx, "ZADD", "sls", ref.name, (long long)score,
+                                        member);
+}
+
 void emq_effect_zadd(emq_writes *writes, emq_ref ref, int64_t score, ValkeyModuleString *member) {
     int changed = add_members(writes, ref, score, &member, 1);
-    expect_ok(
-        writes,
-        ValkeyModule_Replicate(writes->ctx, "ZADD", "sls", ref.name, (long long)score, member),
-        "ZADD");
+    expect_ok(writes, replicate_zadd(writes, ref, score, member), "ZADD");
     if (changed) {
         queue_event(writes, VALKEYMODULE_NOTIFY_ZSET, "zadd", ref);
     }
