@@ -15,8 +15,8 @@ ValkeyModuleString *emq_own(emq_call *call, ValkeyModuleString *string) {
     index -= EMQ_OWNED_INLINE;
     if (index == call->more_capacity) {
         call->more_capacity = index == 0 ? EMQ_OWNED_INLINE : 2 * index;
-        call->more_owned =
-            ValkeyModule_Realloc(call->more_owned, call->more_capacity * sizeof(*call->more_owned));
+        call->more_owned = ValkeyModule_Realloc(call->more_owned,
+                                                call->more_capacity * sizeof(ValkeyModuleString *));
     }
     call->more_owned[index] = string;
     return string;
