@@ -69,11 +69,13 @@ void emq_handle_append(emq_call *call) {
     }
     char text[STREAM_ID_MAX];
     int length = snprintf(text, sizeof(text), "%" PRIu64 "-%" PRIu64, place.ms, place.seq);
-    ValkeyModuleString *place_text = ValkeyModule_CreateString(call->ctx, text, (size_t)length);
+    ValkeyModuleString *place_text =
+        emq_own(call, ValkeyModule_CreateString(NULL, text, (size_t)length));
     /* the record: the name of the first field, then every value of the call as it came */
     size_t count = 1 + (size_t)call->value_count;
     ValkeyModuleString **fields = ValkeyModule_Alloc(count * sizeof(ValkeyModuleString *));
-    fields[0] = ValkeyModule_CreateString(call->ctx, EMQ_FIELD_ID, sizeof(EMQ_FIELD_ID) - 1);
+    fields[0] =
+        emq_own(call, ValkeyModule_CreateString(NULL, EMQ_FIELD_ID, sizeof(EMQ_FIELD_ID) - 1));
     for (int i = 0; i < call->value_count; i++) {
         fields[1 + i] = emq_value(call, i);
     }
@@ -209,7 +211,7 @@ static ValkeyModuleString *make_message(emq_call *call, const member *members, s
     emq_json written = {.data = ValkeyModule_Alloc(counted.length)};
     write_message(&written, members, count, number);
     ValkeyModuleString *message =
-        ValkeyModule_CreateString(call->ctx, written.data, written.length);
+        emq_own(call, ValkeyModule_CreateString(NULL, written.data, written.length));
     ValkeyModule_Free(written.data);
     return message;
 }
@@ -274,7 +276,7 @@ static ValkeyModuleString *join(emq_call *call, emq_slice group, emq_slice entry
     memcpy(field, group.data, group.length);
     field[group.length] = ':';
     memcpy(field + group.length + 1, entry.data, entry.length);
-    return ValkeyModule_CreateString(call->ctx, field, group.length + 1 + entry.length);
+    return emq_own(call, ValkeyModule_CreateString(NULL, field, group.length + 1 + entry.length));
 }
 
 void emq_handle_failures_incr(emq_call *call) {

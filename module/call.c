@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "effects.h"
+#include "names.h"
+#include "open.h"
 #include "reach.h"
 #include "read.h"
 #include "wait.h"
@@ -79,9 +81,9 @@ void emq_reply_empty(emq_call *call) {
 
 /* Most numbers of a row are small ones: a first token, a first failure. */
 ValkeyModuleString *emq_number_text(emq_call *call, int64_t number) {
-    return number >= 0 && number < EMQ_SMALL_NUMBERS
-               ? emq_the_host.small_numbers[number]
-               : ValkeyModule_CreateStringFromLongLong(call->ctx, number);
+    ValkeyModuleString *small = emq_small_number(number);
+    return small != NULL ? small
+                         : emq_own(call, ValkeyModule_CreateStringFromLongLong(NULL, number));
 }
 
 int64_t emq_now_ms(void) {
@@ -101,9 +103,9 @@ int emq_refuse_shape(emq_call *call) {
 /* The key count must be the very bytes of its decimal: where the server can't read it, it has
  * checked no key at all. */
 static int check_shape(emq_call *call) {
-    char expected[EMQ_DECIMAL_MAX];
-    emq_slice count = {expected, emq_decimal_format(expected, call->verb->key_count)};
-    return (emq_slice_equal(emq_text(call->argv[1]), count) &&
+    _Static_assert(EMQ_VERB_KEYS_MAX < 10, "a key count is one digit");
+    emq_slice count = emq_text(call->argv[1]);
+    return (count.length == 1 && count.data[0] == '0' + call->verb->key_count &&
             emq_verb_takes(call->verb, call->value_count)) ||
            emq_refuse_shape(call);
 }
@@ -202,13 +204,12 @@ static int refuse_fence(emq_call *call, const char *found, size_t n) {
 }
 
 emq_fence_state emq_read_fence(emq_call *call, emq_ref fence) {
-    ValkeyModuleKey *key = ValkeyModule_OpenKey(
-        call->ctx, fence.name, VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOEFFECTS);
+    ValkeyModuleKey *key = emq_open_to_look(call, fence);
     if (key == NULL) {
         return EMQ_FENCE_ABSENT;
     }
     if (ValkeyModule_KeyType(key) != VALKEYMODULE_KEYTYPE_STRING) {
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
         (void)emq_refuse(call, VALKEYMODULE_ERRORMSG_WRONGTYPE);
         return EMQ_FENCE_REFUSED;
     }
@@ -219,7 +220,7 @@ emq_fence_state emq_read_fence(emq_call *call, emq_ref fence) {
         (void)refuse_fence(call, value, length);
         state = EMQ_FENCE_REFUSED;
     }
-    ValkeyModule_CloseKey(key);
+    emq_close_looked(call, key);
     return state;
 }
 
@@ -262,16 +263,19 @@ static int check_corridor(emq_call *call) {
 }
 
 static void walk(emq_call *call) {
-    ValkeyModule_AutoMemory(call->ctx);
+    emq_names_enter();
     emq_find_user(call);
     if ((call->waiter == NULL || emq_check_verb(call)) && check_corridor(call)) {
         call->handler(call);
+        emq_close_kept(&call->writes);
         emq_effects_notify(&call->writes);
         emq_wait_signal(call);
     }
     if (call->user != NULL) {
         ValkeyModule_FreeModuleUser(call->user);
     }
+    emq_free_owned(call);
+    emq_names_leave();
 }
 
 static emq_call make_call(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,

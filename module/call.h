@@ -26,6 +26,12 @@
 /* Keys of several jobs that are asked for in one line. */
 #define EMQ_REACHED_TOGETHER 32
 
+/* Strings that a call makes without allocating room for them; sweeps and batches make more. */
+#define EMQ_OWNED_INLINE 16
+
+/* Keys that a call keeps open: a row, the sets it leaves and enters, a counter. */
+#define EMQ_KEPT_MAX 4
+
 /* Notifications that are queued without allocating; sweeps queue more. */
 #define EMQ_EVENTS_INLINE 8
 
@@ -42,9 +48,17 @@ typedef struct emq_event {
     ValkeyModuleString *key;
 } emq_event;
 
+/* A key that is kept open (open.h); NULL until the first look at it, and when it is gone. */
+typedef struct emq_kept {
+    ValkeyModuleString *name;
+    ValkeyModuleKey *key;
+} emq_kept;
+
 /* The proof that the write guard passed. */
 typedef struct emq_writes {
     ValkeyModuleCtx *ctx;
+    emq_kept kept[EMQ_KEPT_MAX];
+    size_t kept_count;
     emq_event first_events[EMQ_EVENTS_INLINE];
     emq_event *more_events; /* allocated, when the first ones are used up */
     size_t event_count;
@@ -71,6 +85,10 @@ struct emq_call {
     emq_waiter *waiter; /* of a blocked client that looks again; NULL in a call */
     int stays_blocked;  /* what a look of a blocked client came to: no reply */
     emq_writes writes;
+    ValkeyModuleString *first_owned[EMQ_OWNED_INLINE]; /* freed when the call is done */
+    ValkeyModuleString **more_owned;                   /* allocated, when those are used up */
+    size_t owned_count;
+    size_t more_capacity;
 };
 
 /* Walks the corridor up to the handler and cleans up behind it. */
@@ -81,6 +99,13 @@ int emq_dispatch(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, emq_
  * before a call. Returns 1 when the client was answered, 0 when it stays blocked. */
 int emq_dispatch_again(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,
                        emq_verb_symbol symbol, emq_handler handler, emq_waiter *waiter);
+
+/* Gives the call a string that the host made for it, to be freed when the call is done. Returns it;
+ * NULL stays NULL. Every such string goes through here, or is freed where it was made. */
+ValkeyModuleString *emq_own(emq_call *call, ValkeyModuleString *string);
+
+/* Frees what was given to the call. */
+void emq_free_owned(emq_call *call);
 
 /* Refuses the call with an error text; counted by its class. Always returns 0. */
 int emq_refuse(emq_call *call, const char *text);

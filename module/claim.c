@@ -4,6 +4,7 @@
 
 #include "effects.h"
 #include "handlers.h"
+#include "open.h"
 #include "read.h"
 #include "wait.h"
 
@@ -56,6 +57,9 @@ static emq_visit look_at(emq_call *call, ValkeyModuleString *id, const emq_ref *
         return add_orphan(search, id);
     }
     c->row_ref = *row_ref;
+    if (search->wanted == 1) {
+        emq_keep(call, c->row_ref);
+    }
     emq_presence presence = emq_read_row_for_claim(call, c->row_ref, &row);
     if (presence == EMQ_ABSENT) {
         return add_orphan(search, id);

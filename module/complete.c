@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completing: EMQ.COMPLETE and EMQ.COMPLETES. */
 #include "handlers.h"
+#include "open.h"
 #include "settle.h"
 
 void emq_handle_complete(emq_call *call) {
@@ -181,6 +182,8 @@ void emq_handle_completes(emq_call *call) {
     if (!emq_check_batch_size(call) || !emq_reach(call, reached, keys, REACHED)) {
         return;
     }
+    emq_keep(call, active);
+    emq_keep(call, reached[PENDING]);
     size_t count = (size_t)call->value_count / 2;
     batch b = {
         .count = (int)count,

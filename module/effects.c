@@ -6,14 +6,11 @@
 #include <stddef.h>
 
 #include "bits.h"
+#include "open.h"
 #include "read.h"
 #include "wait.h"
 
 #define DEL_INLINE 4
-
-static ValkeyModuleKey *open_for_write(emq_writes *writes, emq_ref ref) {
-    return ValkeyModule_OpenKey(writes->ctx, ref.name, VALKEYMODULE_READ | VALKEYMODULE_WRITE);
-}
 
 static void queue_event(emq_writes *writes, int type, const char *name, emq_ref ref) {
     const emq_event event = {type, name, ref.name};
@@ -68,9 +65,9 @@ static int replicate(emq_writes *writes, const char *command, emq_ref ref, Valke
 }
 
 void emq_effect_set(emq_writes *writes, emq_ref ref, ValkeyModuleString *value) {
-    ValkeyModuleKey *key = open_for_write(writes, ref);
+    ValkeyModuleKey *key = emq_open_to_write(writes, ref);
     expect_ok(writes, ValkeyModule_StringSet(key, value), "SET");
-    ValkeyModule_CloseKey(key);
+    emq_close_written(writes, ref, key, 1);
     expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "SET", "ss", ref.name, value), "SET");
     queue_event(writes, VALKEYMODULE_NOTIFY_STRING, "set", ref);
 }
@@ -84,18 +81,18 @@ void emq_effect_hset(emq_writes *writes, emq_ref ref, const emq_field *fields, i
         arguments[2 * (size_t)i] = fields[i].name;
         arguments[2 * (size_t)i + 1] = fields[i].value;
     }
-    ValkeyModuleKey *key = open_for_write(writes, ref);
+    ValkeyModuleKey *key = emq_open_to_write(writes, ref);
     int set =
         ValkeyModule_HashSet(key, VALKEYMODULE_HASH_COUNT_ALL, f[0].name, f[0].value, f[1].name,
                              f[1].value, f[2].name, f[2].value, f[3].name, f[3].value, f[4].name);
-    ValkeyModule_CloseKey(key);
+    emq_close_written(writes, ref, key, 1);
     expect_ok(writes, set == count ? VALKEYMODULE_OK : VALKEYMODULE_ERR, "HSET");
     expect_ok(writes, replicate(writes, "HSET", ref, arguments, 2 * (size_t)count), "HSET");
     queue_event(writes, VALKEYMODULE_NOTIFY_HASH, "hset", ref);
 }
 
 void emq_effect_hdel(emq_writes *writes, emq_ref ref, ValkeyModuleString **fields, int count) {
-    ValkeyModuleKey *key = open_for_write(writes, ref);
+    ValkeyModuleKey *key = emq_open_to_write(writes, ref);
     int deleted = 0;
     for (int i = 0; i < count; i++) {
         deleted += ValkeyModule_HashSet(key, VALKEYMODULE_HASH_NONE, fields[i],
@@ -103,15 +100,15 @@ void emq_effect_hdel(emq_writes *writes, emq_ref ref, ValkeyModuleString **field
     }
     queue_event(writes, VALKEYMODULE_NOTIFY_HASH, "hdel", ref);
     queue_event_if_deleted(writes, key, ref);
-    ValkeyModule_CloseKey(key);
+    emq_close_written(writes, ref, key, 1);
     expect_ok(writes, deleted == count ? VALKEYMODULE_OK : VALKEYMODULE_ERR, "HDEL");
     expect_ok(writes, replicate(writes, "HDEL", ref, fields, (size_t)count), "HDEL");
 }
 
 void emq_effect_persist(emq_writes *writes, emq_ref ref) {
-    ValkeyModuleKey *key = open_for_write(writes, ref);
+    ValkeyModuleKey *key = emq_open_to_write(writes, ref);
     expect_ok(writes, ValkeyModule_SetExpire(key, VALKEYMODULE_NO_EXPIRE), "PERSIST");
-    ValkeyModule_CloseKey(key);
+    emq_close_written(writes, ref, key, 1);
     expect_ok(writes, ValkeyModule_Replicate(writes->ctx, "PERSIST", "s", ref.name), "PERSIST");
     queue_event(writes, VALKEYMODULE_NOTIFY_GENERIC, "persist", ref);
 }
@@ -122,7 +119,7 @@ static void note_arrival(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key, 
     if (ref.kind == EMQ_KEY_PENDING) {
         writes->ready = ref.name;
     } else if (ref.kind == EMQ_KEY_SCHEDULE && emq_wait_has_readers(writes->ctx, ref.name) &&
-               score < emq_zset_lowest_of(writes->ctx, key)) {
+               score < emq_zset_lowest_of(key)) {
         writes->due = ref.name;
     }
 }
@@ -130,7 +127,7 @@ static void note_arrival(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key, 
 /* Returns 1 when anything changed. */
 static int add_members(emq_writes *writes, emq_ref ref, int64_t score, ValkeyModuleString **members,
                        size_t count) {
-    ValkeyModuleKey *key = open_for_write(writes, ref);
+    ValkeyModuleKey *key = emq_open_to_write(writes, ref);
     int changed = 0;
     note_arrival(writes, ref, key, (double)score);
     for (size_t i = 0; i < count; i++) {
@@ -138,16 +135,23 @@ static int add_members(emq_writes *writes, emq_ref ref, int64_t score, ValkeyMod
         expect_ok(writes, ValkeyModule_ZsetAdd(key, (double)score, members[i], &flags), "ZADD");
         changed |= (flags & VALKEYMODULE_ZADD_NOP) == 0;
     }
-    ValkeyModule_CloseKey(key);
+    emq_close_written(writes, ref, key, 1);
     return changed;
+}
+
+/* The host makes a string for a number in a record; most scores are 0, which is there already. */
+static int replicate_zadd(emq_writes *writes, emq_ref ref, int64_t score,
+                          ValkeyModuleString *member) {
+    ValkeyModuleString *small = emq_small_number(score);
+    return small != NULL
+               ? ValkeyModule_Replicate(writes->ctx, "ZADD", "sss", ref.name, small, member)
+               : ValkeyModule_Replicate(writes->ctx, "ZADD", "sls", ref.name, (long long)score,
+                                        member);
 }
 
 void emq_effect_zadd(emq_writes *writes, emq_ref ref, int64_t score, ValkeyModuleString *member) {
     int changed = add_members(writes, ref, score, &member, 1);
-    expect_ok(
-        writes,
-        ValkeyModule_Replicate(writes->ctx, "ZADD", "sls", ref.name, (long long)score, member),
-        "ZADD");
+    expect_ok(writes, replicate_zadd(writes, ref, score, member), "ZADD");
     if (changed) {
         queue_event(writes, VALKEYMODULE_NOTIFY_ZSET, "zadd", ref);
     }
@@ -159,7 +163,7 @@ void emq_effect_zadd_all(emq_writes *writes, emq_ref ref, int64_t score,
         emq_effect_zadd(writes, ref, score, members[0]);
         return;
     }
-    ValkeyModuleString *text = ValkeyModule_CreateStringFromLongLong(writes->ctx, score);
+    ValkeyModuleString *text = ValkeyModule_CreateStringFromLongLong(NULL, score);
     ValkeyModuleString **arguments = ValkeyModule_Alloc(2 * count * sizeof(ValkeyModuleString *));
     int changed = add_members(writes, ref, score, members, count);
     for (size_t i = 0; i < count; i++) {
@@ -168,13 +172,14 @@ void emq_effect_zadd_all(emq_writes *writes, emq_ref ref, int64_t score,
     }
     expect_ok(writes, replicate(writes, "ZADD", ref, arguments, 2 * count), "ZADD");
     ValkeyModule_Free(arguments);
+    ValkeyModule_FreeString(NULL, text);
     if (changed) {
         queue_event(writes, VALKEYMODULE_NOTIFY_ZSET, "zadd", ref);
     }
 }
 
 void emq_effect_zrem(emq_writes *writes, emq_ref ref, ValkeyModuleString **members, size_t count) {
-    ValkeyModuleKey *key = open_for_write(writes, ref);
+    ValkeyModuleKey *key = emq_open_to_write(writes, ref);
     for (size_t i = 0; i < count; i++) {
         int removed = 0;
         int result = ValkeyModule_ZsetRem(key, members[i], &removed);
@@ -182,7 +187,7 @@ void emq_effect_zrem(emq_writes *writes, emq_ref ref, ValkeyModuleString **membe
     }
     queue_event(writes, VALKEYMODULE_NOTIFY_ZSET, "zrem", ref);
     queue_event_if_deleted(writes, key, ref);
-    ValkeyModule_CloseKey(key);
+    emq_close_written(writes, ref, key, 1);
     expect_ok(writes, replicate(writes, "ZREM", ref, members, count), "ZREM");
 }
 
@@ -191,9 +196,9 @@ void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count) {
     ValkeyModuleString **names =
         count <= DEL_INLINE ? few : ValkeyModule_Alloc(count * sizeof(ValkeyModuleString *));
     for (size_t i = 0; i < count; i++) {
-        ValkeyModuleKey *key = open_for_write(writes, refs[i]);
+        ValkeyModuleKey *key = emq_open_to_write(writes, refs[i]);
         expect_ok(writes, ValkeyModule_DeleteKey(key), "DEL");
-        ValkeyModule_CloseKey(key);
+        emq_close_written(writes, refs[i], key, 1);
         queue_event(writes, VALKEYMODULE_NOTIFY_GENERIC, "del", refs[i]);
         names[i] = refs[i].name;
     }
@@ -206,10 +211,11 @@ void emq_effect_del(emq_writes *writes, const emq_ref *refs, size_t count) {
 int emq_effect_xadd(emq_writes *writes, emq_ref ref, const ValkeyModuleStreamID *id,
                     ValkeyModuleString *id_text, ValkeyModuleString **fields, size_t count) {
     ValkeyModuleStreamID added = *id;
-    ValkeyModuleKey *key = open_for_write(writes, ref);
+    ValkeyModuleKey *key = emq_open_to_write(writes, ref);
     int result = ValkeyModule_StreamAdd(key, 0, &added, fields, (long)count);
     int reason = errno;
-    ValkeyModule_CloseKey(key); /* wakes who waits for the stream */
+    /* wakes who waits for the stream */
+    emq_close_written(writes, ref, key, result == VALKEYMODULE_OK);
     if (result != VALKEYMODULE_OK) {
         errno = reason;
         return 0;
@@ -249,7 +255,7 @@ size_t emq_effect_setbit(emq_writes *writes, emq_ref ref, const uint32_t *offset
         size_t needed = emq_bit_byte(offsets[i]) + 1;
         least = needed > least ? needed : least;
     }
-    ValkeyModuleKey *key = open_for_write(writes, ref);
+    ValkeyModuleKey *key = emq_open_to_write(writes, ref);
     size_t length = 0;
     size_t changed = 0;
     char *bytes = grow(writes, key, &length, least);
@@ -265,7 +271,7 @@ size_t emq_effect_setbit(emq_writes *writes, emq_ref ref, const uint32_t *offset
         queue_event(writes, VALKEYMODULE_NOTIFY_STRING, "setbit", ref);
         changed++;
     }
-    ValkeyModule_CloseKey(key);
+    emq_close_written(writes, ref, key, 1);
     return changed;
 }
 

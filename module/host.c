@@ -105,6 +105,10 @@ int emq_host_init(ValkeyModuleCtx *ctx) {
     return 1;
 }
 
+ValkeyModuleString *emq_small_number(int64_t number) {
+    return number >= 0 && number < EMQ_SMALL_NUMBERS ? emq_the_host.small_numbers[number] : NULL;
+}
+
 void emq_host_free(void) {
     emq_strings *s = &emq_the_host.strings;
     emq_wait_free();

@@ -56,6 +56,9 @@ int emq_host_init(ValkeyModuleCtx *ctx);
 /* Frees it, when the module is unloaded or the server ends. */
 void emq_host_free(void);
 
+/* The text of a number, where it is one of the small ones; NULL otherwise. */
+ValkeyModuleString *emq_small_number(int64_t number);
+
 /* Counters of INFO. */
 void emq_stats_count_call(emq_verb_symbol symbol);
 void emq_stats_count_refusal(emq_refusal_class class);

@@ -2,6 +2,7 @@
 /* Leases: EMQ.EXTEND and EMQ.EXTENDS. They read neither lane nor flow. */
 #include "effects.h"
 #include "handlers.h"
+#include "open.h"
 #include "read.h"
 
 static int is_this_servers(const ValkeyModuleString *epoch) {
@@ -33,6 +34,7 @@ void emq_handle_extend(emq_call *call) {
     if (!emq_value_integer(call, 2, &lease_ms)) {
         return;
     }
+    emq_keep(call, active);
     emq_presence presence =
         emq_refuse_other_type(call, emq_read_row_for_lease(call, row_ref, &row));
     if (presence == EMQ_ABSENT) {

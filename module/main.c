@@ -179,10 +179,12 @@ static int register_all(ValkeyModuleCtx *ctx) {
     }
     /* This module keeps no data of its own: the dataset is all there is. So it holds up neither
      * slot migration nor a replica's loading beside its old data. The gate has looked up each
-     * command that is replicated: the server need not do it again with each effect. */
+     * command that is replicated: the server need not do it again with each effect. A key is opened
+     * for writing before it is known whether it will be written: effects tell by themselves. */
     ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION |
                                            VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD |
                                            VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS |
+                                           VALKEYMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED |
                                            VALKEYMODULE_OPTIONS_SKIP_COMMAND_VALIDATION);
     return VALKEYMODULE_OK;
 }

@@ -2,10 +2,12 @@
 /* Moving a job that nobody holds: EMQ.RESCHEDULE and EMQ.REPROCESS. */
 #include "effects.h"
 #include "handlers.h"
+#include "open.h"
 #include "read.h"
 
 /* Reads a row and answers -1 when there is none. */
 static int read_row(emq_call *call, emq_ref row_ref, emq_row *row) {
+    emq_keep(call, row_ref);
     emq_presence presence = emq_refuse_other_type(call, emq_read_row(call, row_ref, row));
     if (presence == EMQ_ABSENT) {
         emq_reply_integer(call, -1);
@@ -17,6 +19,7 @@ static int read_row(emq_call *call, emq_ref row_ref, emq_row *row) {
 static int check_state(emq_call *call, const emq_row *row, const char *state, emq_ref set,
                        ValkeyModuleString *id, const char *refusal) {
     int held = 0;
+    emq_keep(call, set);
     if (!emq_row_is(row, state)) {
         return emq_refuse(call, refusal);
     }

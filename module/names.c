@@ -7,6 +7,7 @@
 static char kept_queue[EMQ_QUEUE_MAX];
 static size_t kept_length; /* 0: none */
 static ValkeyModuleString *kept[EMQ_KEY_FENCE];
+static int calls; /* under way, one within the other */
 
 void emq_names_free(void) {
     for (int kind = 0; kind < EMQ_KEY_FENCE; kind++) {
@@ -24,8 +25,19 @@ static void keep(emq_slice queue) {
     kept_length = queue.length;
 }
 
-ValkeyModuleString *emq_names_hold(ValkeyModuleCtx *ctx, emq_slice queue, emq_key_kind kind) {
+void emq_names_enter(void) {
+    calls++;
+}
+
+void emq_names_leave(void) {
+    calls--;
+}
+
+ValkeyModuleString *emq_names_lend(emq_slice queue, emq_key_kind kind) {
     if (!emq_slice_equal(queue, (emq_slice){kept_queue, kept_length})) {
+        if (calls > 1) {
+            return NULL;
+        }
         keep(queue);
     }
     if (kept[kind] == NULL) {
@@ -33,5 +45,5 @@ ValkeyModuleString *emq_names_hold(ValkeyModuleCtx *ctx, emq_slice queue, emq_ke
         size_t length = emq_key_write(name, sizeof(name), kind, queue, (emq_slice){"", 0});
         kept[kind] = ValkeyModule_CreateString(NULL, name, length);
     }
-    return ValkeyModule_HoldString(ctx, kept[kind]);
+    return kept[kind];
 }

@@ -7,9 +7,13 @@
 #include "host.h"
 #include "keys.h"
 
-/* The name of the queue's key of a kind, which has no name in it. It lives as long as the call,
- * whatever other queue is asked for meanwhile. */
-ValkeyModuleString *emq_names_hold(ValkeyModuleCtx *ctx, emq_slice queue, emq_key_kind kind);
+/* A call begins, and ends. Another module that hears of an effect may make one within it. */
+void emq_names_enter(void);
+void emq_names_leave(void);
+
+/* The name of the queue's key of a kind, which has no name in it. It lives until the call ends.
+ * NULL: a call that this one is within may need the names of another queue. */
+ValkeyModuleString *emq_names_lend(emq_slice queue, emq_key_kind kind);
 
 /* Frees what is kept. */
 void emq_names_free(void);

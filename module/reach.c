@@ -23,7 +23,7 @@ static int refuse_key(emq_call *call, ValkeyModuleString *key) {
 }
 
 void emq_find_user(emq_call *call) {
-    call->user_name = ValkeyModule_GetCurrentUserName(call->ctx);
+    call->user_name = emq_own(call, ValkeyModule_GetCurrentUserName(call->ctx));
     if (call->user_name != NULL) {
         call->user = ValkeyModule_GetModuleUserFromUserName(call->user_name);
     }
@@ -106,7 +106,7 @@ static int refuse_verb(emq_call *call, ValkeyModuleACLLogEntryReason reason) {
     char refusal[EMQ_REFUSAL_MAX];
     /* by its own name, as the server logs it, however the client spelled it */
     ValkeyModuleString *verb =
-        ValkeyModule_CreateString(call->ctx, call->verb->name, strlen(call->verb->name));
+        emq_own(call, ValkeyModule_CreateString(NULL, call->verb->name, strlen(call->verb->name)));
     (void)ValkeyModule_ACLAddLogEntryByUserName(call->ctx, call->user_name, verb, reason);
     if (reason != VALKEYMODULE_ACL_LOG_CMD) {
         return emq_refuse(call, NO_DATABASE);
@@ -137,14 +137,15 @@ int emq_check_verb(emq_call *call) {
                                               : refuse_verb(call, reason);
 }
 
-static ValkeyModuleString *build_key(const emq_call *call, const emq_reach_key *key) {
+static ValkeyModuleString *build_key(emq_call *call, const emq_reach_key *key) {
     char name[EMQ_KEY_MAX + 1];
-    if (key->id == NULL) {
-        return emq_names_hold(call->ctx, call->queue, key->kind);
+    ValkeyModuleString *lent = key->id == NULL ? emq_names_lend(call->queue, key->kind) : NULL;
+    if (lent != NULL) {
+        return lent;
     }
-    emq_slice id = emq_text(key->id);
+    emq_slice id = key->id == NULL ? (emq_slice){"", 0} : emq_text(key->id);
     size_t length = emq_key_write(name, sizeof(name), key->kind, call->queue, id);
-    return ValkeyModule_CreateString(call->ctx, name, length);
+    return emq_own(call, ValkeyModule_CreateString(NULL, name, length));
 }
 
 int emq_may_read(emq_call *call, emq_ref *out, emq_key_kind kind) {

@@ -5,8 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* No expiry, no notification, no statistics, no touch: a check leaves no trace. */
-#define QUIET_READ (VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOEFFECTS)
+#include "open.h"
 
 emq_slice emq_text(const ValkeyModuleString *string) {
     emq_slice text;
@@ -20,13 +19,13 @@ int emq_refuse_type(emq_call *call) {
 
 /* Opens a key of the given type; *out is NULL when there is none. */
 static emq_presence open_quietly(emq_call *call, emq_ref ref, int type, ValkeyModuleKey **out) {
-    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
+    ValkeyModuleKey *key = emq_open_to_look(call, ref);
     *out = NULL;
     if (key == NULL) {
         return EMQ_ABSENT;
     }
     if (ValkeyModule_KeyType(key) != type) {
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
         return EMQ_OTHER_TYPE;
     }
     *out = key;
@@ -46,15 +45,28 @@ static emq_presence open_typed(emq_call *call, emq_ref ref, int type, ValkeyModu
     return emq_refuse_other_type(call, open_quietly(call, ref, type, out));
 }
 
+static void get_field(emq_call *call, ValkeyModuleKey *key, ValkeyModuleString *field,
+                      ValkeyModuleString **out) {
+    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, field, out, NULL);
+    (void)emq_own(call, *out);
+}
+
+static void get_fields(emq_call *call, ValkeyModuleKey *key, ValkeyModuleString *a,
+                       ValkeyModuleString **a_out, ValkeyModuleString *b,
+                       ValkeyModuleString **b_out) {
+    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, a, a_out, b, b_out, NULL);
+    (void)emq_own(call, *a_out);
+    (void)emq_own(call, *b_out);
+}
+
 emq_presence emq_read_row_for_claim(emq_call *call, emq_ref ref, emq_row *row) {
     const emq_strings *names = &emq_the_host.strings;
     ValkeyModuleKey *key = NULL;
     emq_presence presence = open_quietly(call, ref, VALKEYMODULE_KEYTYPE_HASH, &key);
     *row = (emq_row){0};
     if (presence == EMQ_PRESENT) {
-        (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->attempts, &row->attempts,
-                                   names->payload, &row->payload, NULL);
-        ValkeyModule_CloseKey(key);
+        get_fields(call, key, names->attempts, &row->attempts, names->payload, &row->payload);
+        emq_close_looked(call, key);
     }
     return presence;
 }
@@ -67,12 +79,10 @@ emq_presence emq_read_row(emq_call *call, emq_ref ref, emq_row *row) {
     if (presence != EMQ_PRESENT) {
         return presence;
     }
-    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->state, &row->state,
-                               names->attempts, &row->attempts, NULL);
-    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_EXISTS, names->lease_epoch, &row->has_epoch,
-                               names->group, &row->has_group, names->parent, &row->has_parent,
-                               NULL);
-    ValkeyModule_CloseKey(key);
+    get_fields(call, key, names->state, &row->state, names->attempts, &row->attempts);
+    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_EXISTS, names->group, &row->has_group,
+                               names->parent, &row->has_parent, NULL);
+    emq_close_looked(call, key);
     return row->attempts == NULL ? EMQ_ABSENT : EMQ_PRESENT;
 }
 
@@ -84,9 +94,8 @@ emq_presence emq_read_row_for_lease(emq_call *call, emq_ref ref, emq_row *row) {
     if (presence != EMQ_PRESENT) {
         return presence;
     }
-    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->attempts, &row->attempts,
-                               names->lease_epoch, &row->lease_epoch, NULL);
-    ValkeyModule_CloseKey(key);
+    get_fields(call, key, names->attempts, &row->attempts, names->lease_epoch, &row->lease_epoch);
+    emq_close_looked(call, key);
     return row->attempts == NULL ? EMQ_ABSENT : EMQ_PRESENT;
 }
 
@@ -97,11 +106,10 @@ emq_presence emq_read_row_for_sweep(emq_call *call, emq_ref ref, emq_row *row) {
     if (open_quietly(call, ref, VALKEYMODULE_KEYTYPE_HASH, &key) != EMQ_PRESENT) {
         return EMQ_ABSENT;
     }
-    (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, names->state, &row->state,
-                               names->lease_epoch, &row->lease_epoch, names->stalled, &row->stalled,
-                               NULL);
+    get_fields(call, key, names->state, &row->state, names->lease_epoch, &row->lease_epoch);
+    get_field(call, key, names->stalled, &row->stalled);
     (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_EXISTS, names->group, &row->has_group, NULL);
-    ValkeyModule_CloseKey(key);
+    emq_close_looked(call, key);
     return EMQ_PRESENT;
 }
 
@@ -110,18 +118,18 @@ int emq_row_is(const emq_row *row, const char *state) {
 }
 
 int emq_exists(emq_call *call, emq_ref ref) {
-    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
+    ValkeyModuleKey *key = emq_open_to_look(call, ref);
     if (key == NULL) {
         return 0;
     }
-    ValkeyModule_CloseKey(key);
+    emq_close_looked(call, key);
     return 1;
 }
 
 int emq_expires(emq_call *call, emq_ref ref) {
-    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
+    ValkeyModuleKey *key = emq_open_to_look(call, ref);
     int expires = key != NULL && ValkeyModule_GetExpire(key) != VALKEYMODULE_NO_EXPIRE;
-    ValkeyModule_CloseKey(key);
+    emq_close_looked(call, key);
     return expires;
 }
 
@@ -131,14 +139,19 @@ int emq_field_expires(emq_call *call, emq_ref ref, ValkeyModuleString *field) {
         ValkeyModule_Call(call->ctx, "HPTTL", "sccs", ref.name, "FIELDS", "1", field);
     ValkeyModuleCallReply *left =
         reply == NULL ? NULL : ValkeyModule_CallReplyArrayElement(reply, 0);
-    return left != NULL && ValkeyModule_CallReplyInteger(left) >= 0;
+    int expires = left != NULL && ValkeyModule_CallReplyInteger(left) >= 0;
+    if (reply != NULL) {
+        ValkeyModule_FreeCallReply(reply);
+    }
+    return expires;
 }
 
 int emq_check_type(emq_call *call, emq_ref ref, int type) {
     ValkeyModuleKey *key = NULL;
+    emq_keep(call, ref);
     emq_presence presence = open_typed(call, ref, type, &key);
     if (presence == EMQ_PRESENT) {
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
     }
     return presence != EMQ_PRESENCE_REFUSED;
 }
@@ -149,8 +162,8 @@ int emq_hash_field(emq_call *call, emq_ref ref, ValkeyModuleString *field,
     emq_presence presence = open_typed(call, ref, VALKEYMODULE_KEYTYPE_HASH, &key);
     *out = NULL;
     if (presence == EMQ_PRESENT) {
-        (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, field, out, NULL);
-        ValkeyModule_CloseKey(key);
+        get_field(call, key, field, out);
+        emq_close_looked(call, key);
     }
     return presence != EMQ_PRESENCE_REFUSED;
 }
@@ -168,6 +181,7 @@ int emq_hash_counter(emq_call *call, emq_ref ref, ValkeyModuleString *field, int
                      int64_t *out) {
     ValkeyModuleString *value = NULL;
     long long number = 0;
+    emq_keep(call, ref);
     if (!emq_hash_field(call, ref, field, &value)) {
         return 0;
     }
@@ -200,9 +214,10 @@ int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out) {
     emq_presence presence = emq_open_string(call, ref, &key, &text);
     int is_number = 1;
     if (presence == EMQ_PRESENT) {
-        ValkeyModuleString *value = ValkeyModule_CreateString(call->ctx, text.data, text.length);
+        ValkeyModuleString *value =
+            emq_own(call, ValkeyModule_CreateString(NULL, text.data, text.length));
         is_number = ValkeyModule_StringToLongLong(value, &number) == VALKEYMODULE_OK;
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
     }
     /* the server's own words, as INCR has them for such a string */
     if (!is_number) {
@@ -215,21 +230,21 @@ int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out) {
     return presence != EMQ_PRESENCE_REFUSED;
 }
 
-double emq_zset_lowest_of(ValkeyModuleCtx *ctx, ValkeyModuleKey *key) {
+double emq_zset_lowest_of(ValkeyModuleKey *key) {
     double lowest = INFINITY;
     if (ValkeyModule_KeyType(key) == VALKEYMODULE_KEYTYPE_ZSET) {
         (void)ValkeyModule_ZsetFirstInScoreRange(key, -INFINITY, INFINITY, 0, 0);
         ValkeyModuleString *member = ValkeyModule_ZsetRangeCurrentElement(key, &lowest);
         ValkeyModule_ZsetRangeStop(key);
-        ValkeyModule_FreeString(ctx, member);
+        ValkeyModule_FreeString(NULL, member);
     }
     return lowest;
 }
 
 double emq_zset_lowest(emq_call *call, emq_ref ref) {
-    ValkeyModuleKey *key = ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
-    double lowest = emq_zset_lowest_of(call->ctx, key);
-    ValkeyModule_CloseKey(key);
+    ValkeyModuleKey *key = emq_open_to_look(call, ref);
+    double lowest = emq_zset_lowest_of(key);
+    emq_close_looked(call, key);
     return lowest;
 }
 
@@ -240,16 +255,16 @@ int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *o
     *out = 0;
     if (presence == EMQ_PRESENT) {
         *out = ValkeyModule_ZsetScore(key, member, &score) == VALKEYMODULE_OK;
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
     }
     return presence != EMQ_PRESENCE_REFUSED;
 }
 
 /* Takes the next ids of a set; returns how many. */
-static int take_ids(ValkeyModuleKey *key, ValkeyModuleString **out, int64_t most) {
+static int take_ids(emq_call *call, ValkeyModuleKey *key, ValkeyModuleString **out, int64_t most) {
     int count = 0;
     while (count < most && !ValkeyModule_ZsetRangeEndReached(key)) {
-        out[count++] = ValkeyModule_ZsetRangeCurrentElement(key, NULL);
+        out[count++] = emq_own(call, ValkeyModule_ZsetRangeCurrentElement(key, NULL));
         (void)ValkeyModule_ZsetRangeNext(key);
     }
     return count;
@@ -275,6 +290,7 @@ static emq_visit show_ids(emq_call *call, ValkeyModuleString *const *ids, int co
 
 int emq_visit_ids(emq_call *call, emq_ref set, const emq_visiting *visiting) {
     ValkeyModuleKey *key = NULL;
+    emq_keep(call, set);
     emq_presence presence = open_typed(call, set, VALKEYMODULE_KEYTYPE_ZSET, &key);
     if (presence != EMQ_PRESENT) {
         return presence == EMQ_ABSENT;
@@ -286,12 +302,12 @@ int emq_visit_ids(emq_call *call, emq_ref set, const emq_visiting *visiting) {
     while (looks > 0 && count > 0 && answer == EMQ_VISIT_ON) {
         ValkeyModuleString *ids[EMQ_REACHED_TOGETHER];
         int64_t most = visiting->expected < looks ? visiting->expected : looks;
-        count = take_ids(key, ids, most < EMQ_REACHED_TOGETHER ? most : EMQ_REACHED_TOGETHER);
+        count = take_ids(call, key, ids, most < EMQ_REACHED_TOGETHER ? most : EMQ_REACHED_TOGETHER);
         answer = show_ids(call, ids, count, visiting);
         looks -= count;
     }
     ValkeyModule_ZsetRangeStop(key);
-    ValkeyModule_CloseKey(key);
+    emq_close_looked(call, key);
     return answer != EMQ_VISIT_REFUSED;
 }
 

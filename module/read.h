@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads of the domain checks. They open a key without notification, statistics or touch, and close
- * it again before they return. */
+/* Reads of the domain checks. They open a key without notification, statistics or touch, and leave
+ * only those open that the call keeps (open.h): the checks of what will be written do so. */
 #ifndef EMQ_MODULE_READ_H
 #define EMQ_MODULE_READ_H
 
@@ -13,8 +13,7 @@ typedef struct emq_row {
     ValkeyModuleString *payload;
     ValkeyModuleString *lease_epoch;
     ValkeyModuleString *stalled;
-    int has_epoch; /* these fields are there; a value that nobody reads is not made into a string */
-    int has_group;
+    int has_group; /* these fields are there; a value that nobody reads is not made into a string */
     int has_parent;
 } emq_row;
 
@@ -31,9 +30,9 @@ int emq_refuse_type(emq_call *call);
 /* Reads what a claim needs of a row: attempts and payload. It refuses nothing. */
 emq_presence emq_read_row_for_claim(emq_call *call, emq_ref ref, emq_row *row);
 
-/* Reads what settling needs of a row: state, attempts, and whether it has lease_epoch, group and
- * parent. A row without attempts is absent to it. It refuses nothing: in a batch one damaged row
- * must not refuse the others. */
+/* Reads what settling needs of a row: state, attempts, and whether it has group and parent. A row
+ * without attempts is absent to it. It refuses nothing: in a batch one damaged row must not refuse
+ * the others. */
 emq_presence emq_read_row(emq_call *call, emq_ref ref, emq_row *row);
 
 /* The same of what prolonging a lease needs: attempts and lease_epoch. */
@@ -56,7 +55,8 @@ int emq_exists(emq_call *call, emq_ref ref);
 int emq_expires(emq_call *call, emq_ref ref);
 int emq_field_expires(emq_call *call, emq_ref ref, ValkeyModuleString *field);
 
-/* Checks that a key is absent or of this type; refuses with WRONGTYPE otherwise. */
+/* Checks that a key, which will be written, is absent or of this type; refuses with WRONGTYPE
+ * otherwise. */
 int emq_check_type(emq_call *call, emq_ref ref, int type);
 
 /* Tells whether a hash has a field; *out is 0 for an absent key. Refuses another type. */
@@ -75,7 +75,7 @@ int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out);
 emq_presence emq_open_string(emq_call *call, emq_ref ref, ValkeyModuleKey **key, emq_slice *bytes);
 
 /* The lowest score of a sorted set that is open; INFINITY when there is none. */
-double emq_zset_lowest_of(ValkeyModuleCtx *ctx, ValkeyModuleKey *key);
+double emq_zset_lowest_of(ValkeyModuleKey *key);
 
 /* The same of one that is not; INFINITY also for another type, which is not refused. */
 double emq_zset_lowest(emq_call *call, emq_ref ref);

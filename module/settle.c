@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "handlers.h"
+#include "open.h"
 
 #define STALE_MAX 64
 
@@ -22,6 +23,13 @@ static int answer_gone(emq_call *call, const emq_settle_rule *rule) {
     return 0;
 }
 
+/* The row is known to be a hash by then. */
+static int has_epoch(emq_call *call, const emq_settling *job) {
+    int has = 0;
+    (void)emq_hash_has(call, job->row_ref, emq_the_host.strings.lease_epoch, &has);
+    return has;
+}
+
 /* Finds the set that holds the job for its last claimer: `active` while the lease lasts, or
  * `pending` when a sweep took the lease back and nobody has claimed since, which the row's
  * lease_epoch tells. Anything else is a lost lease. */
@@ -34,7 +42,7 @@ static emq_standing find_holder(emq_call *call, emq_settling *job, emq_ref activ
     }
     if (attempts >= 1 && emq_row_is(&job->row, EMQ_STATE_ACTIVE)) {
         job->holder = active;
-    } else if (attempts >= 1 && job->row.has_epoch && emq_row_is(&job->row, EMQ_STATE_PENDING)) {
+    } else if (attempts >= 1 && emq_row_is(&job->row, EMQ_STATE_PENDING) && has_epoch(call, job)) {
         job->holder = pending;
     } else {
         return EMQ_STANDING_LOST;
@@ -67,6 +75,8 @@ emq_standing emq_settle_judge(emq_call *call, emq_settling *job, const ValkeyMod
 int emq_settle_check(emq_call *call, const emq_settle_rule *rule, emq_settling *job,
                      emq_ref row_ref, emq_ref active, emq_ref pending) {
     *job = (emq_settling){.id = emq_value(call, 0), .row_ref = row_ref};
+    emq_keep(call, row_ref);
+    emq_keep(call, active);
     switch (emq_settle_judge(call, job, emq_value(call, 1), rule->refuses_flow, active, pending)) {
     case EMQ_STANDING_HELD:
         return 1;
@@ -90,9 +100,10 @@ int emq_settle_check(emq_call *call, const emq_settle_rule *rule, emq_settling *
 }
 
 /* Takes the lease off: the id leaves the set that holds it, and the row its epoch. */
-static void release(emq_writes *writes, emq_settling *job) {
+static void release(emq_call *call, emq_writes *writes, emq_settling *job) {
+    int is_leased = has_epoch(call, job);
     emq_effect_zrem(writes, job->holder, &job->id, 1);
-    if (job->row.has_epoch) {
+    if (is_leased) {
         ValkeyModuleString *epoch = emq_the_host.strings.lease_epoch;
         emq_effect_hdel(writes, job->row_ref, &epoch, 1);
     }
@@ -108,7 +119,7 @@ static ValkeyModuleString *cut_error(emq_call *call, ValkeyModuleString *error) 
     emq_slice text = emq_text(error);
     return text.length <= EMQ_ERROR_TEXT_MAX
                ? error
-               : ValkeyModule_CreateString(call->ctx, text.data, EMQ_ERROR_TEXT_MAX);
+               : emq_own(call, ValkeyModule_CreateString(NULL, text.data, EMQ_ERROR_TEXT_MAX));
 }
 
 static void write_failure(emq_call *call, emq_writes *writes, emq_settling *job,
@@ -119,7 +130,7 @@ static void write_failure(emq_call *call, emq_writes *writes, emq_settling *job,
         {strings->last_error, cut_error(call, emq_value(call, 4))},
         {strings->failures, emq_number_text(call, failures)},
     };
-    release(writes, job);
+    release(call, writes, job);
     emq_effect_hset(writes, job->row_ref, fields, 3);
 }
 
@@ -191,7 +202,7 @@ static void put(emq_call *call, emq_settling *job, ValkeyModuleString *state, em
         return;
     }
     const emq_field field = {emq_the_host.strings.state, state};
-    release(writes, job);
+    release(call, writes, job);
     emq_effect_hset(writes, job->row_ref, &field, 1);
     emq_effect_zadd(writes, set, score, job->id);
     emq_reply_integer(call, 1);

@@ -6,6 +6,7 @@
 #include "bits.h"
 #include "effects.h"
 #include "handlers.h"
+#include "open.h"
 #include "read.h"
 
 /* The offsets that a call names; `out` has room for EMQ_BATCH_MAX of them. */
@@ -35,7 +36,7 @@ static int find_change(emq_call *call, emq_ref ref, const uint32_t *offsets, siz
         *out = emq_bit_get(bytes.data, bytes.length, offsets[i]) != bit;
     }
     if (presence == EMQ_PRESENT) {
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
     }
     return presence != EMQ_PRESENCE_REFUSED;
 }
@@ -53,6 +54,9 @@ static int64_t get_bulk_length(emq_call *call) {
     const char *text = value == NULL ? NULL : ValkeyModule_CallReplyStringPtr(value, &length);
     if (text != NULL) {
         (void)emq_decimal_parse(&most, text, length, 0, INT64_MAX);
+    }
+    if (pair != NULL) {
+        ValkeyModule_FreeCallReply(pair);
     }
     return most;
 }
@@ -112,7 +116,7 @@ void emq_handle_tra_bitget(emq_call *call) {
         emq_reply_integer(call, emq_bit_get(bytes.data, bytes.length, offsets[i]));
     }
     if (presence == EMQ_PRESENT) {
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
     }
 }
 
@@ -148,7 +152,7 @@ void emq_handle_tra_bitscan(emq_call *call) {
     size_t count =
         emq_bits_scan(bytes.data, bytes.length, (uint32_t)from, (uint32_t)to, found, (size_t)limit);
     if (presence == EMQ_PRESENT) {
-        ValkeyModule_CloseKey(key);
+        emq_close_looked(call, key);
     }
     (void)ValkeyModule_ReplyWithArray(call->ctx, (long)count);
     for (size_t i = 0; i < count; i++) {

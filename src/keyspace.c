@@ -83,21 +83,18 @@ int emq_slice_compare(emq_slice a, emq_slice b) {
     return order != 0 ? order : (a.length > b.length) - (a.length < b.length);
 }
 
+/* What can't stand in a name. */
+static const unsigned char is_forbidden[UCHAR_MAX + 1] = {
+    [':'] = 1, ['{'] = 1, ['}'] = 1, ['\0'] = 1, ['\r'] = 1, ['\n'] = 1,
+};
+
 int emq_name_valid(emq_slice name) {
     if (name.length == 0 || name.length > EMQ_QUEUE_MAX) {
         return 0;
     }
     for (size_t i = 0; i < name.length; i++) {
-        switch (name.data[i]) {
-        case ':':
-        case '{':
-        case '}':
-        case '\0':
-        case '\r':
-        case '\n':
+        if (is_forbidden[(unsigned char)name.data[i]]) {
             return 0;
-        default:
-            break;
         }
     }
     return 1;
@@ -159,9 +156,11 @@ int emq_key_kind_is_named(emq_key_kind kind) {
 
 /* The test of what stands behind the base. */
 static int rest_matches(emq_slice rest, const key_shape *shape, emq_slice id) {
-    return skip(&rest, shape->before) &&
-           (shape->name == NAME_NONE || (skip(&rest, id) && emq_name_valid(id))) &&
-           emq_slice_equal(rest, shape->after);
+    if (shape->name == NAME_NONE) {
+        return emq_slice_equal(rest, shape->before);
+    }
+    return skip(&rest, shape->before) && skip(&rest, id) && emq_slice_equal(rest, shape->after) &&
+           emq_name_valid(id);
 }
 
 static int is_fence(emq_slice key) {

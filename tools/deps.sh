@@ -13,8 +13,8 @@ Installs what is missing, quietly, through apt. Prints nothing when nothing is m
 Groups:
   build       compilers, CMake, hiredis, libuv, jansson, OpenSSL, ncurses, git: to build both halves and the examples
   server      what fetching and building Valkey from Debian's source package needs
-  test        cmocka, jansson, libsystemd, libcurl and libmicrohttpd for the webhook example, clang with its tools, and what the
-              tests call
+  test        cmocka, jansson, libsystemd, libcurl and libmicrohttpd for the webhook example, clang with its tools, valgrind, and
+              what the tests call
   plot        gnuplot, for the plots of bench/run.sh
   profile     valgrind, for bench/instructions.sh
   fresh-root  debootstrap, for tools/fresh-root.sh
@@ -61,6 +61,7 @@ test|command:ps|procps
 test|command:jq|jq
 test|command:tmux|tmux
 test|command:setpriv|util-linux
+test|command:valgrind|valgrind
 plot|command:gnuplot|gnuplot-nox
 profile|command:valgrind|valgrind
 fresh-root|command:debootstrap|debootstrap

@@ -215,6 +215,11 @@ static void a_record_not_above_the_last_is_refused(void **state) {
     (void)state;
     EXPECT(client, "\"" P2 "\"", APPEND(E2));
     UNCHANGED(TOO_LOW, APPEND(E2));
+    run(client, "WATCH", STREAM, NULL);
+    EXPECT(client, TOO_LOW, APPEND(E2));
+    EXPECT(client, "+OK", "MULTI");
+    EXPECT(client, "+QUEUED", "PING");
+    EXPECT(client, "[+PONG]", "EXEC");
     UNCHANGED(TOO_LOW, APPEND(E1, "f", "v"));
     /* also when the last record is gone */
     run(client, "XDEL", STREAM, P2, NULL);

@@ -554,6 +554,76 @@ static void tracking_clients_are_told(void **state) {
     redisFree(listener);
 }
 
+/* ---- The age of keys, and keys past their time ---- */
+
+#define IDLE 1000
+
+static void make_idle(const char *key) {
+    redisReply *value = call(client, "DUMP", key, NULL);
+    redisReply *answer = redisCommand(client, "RESTORE %s 0 %b REPLACE IDLETIME %d", key,
+                                      value->str, (size_t)value->len, IDLE);
+    assert_string_equal(answer->str, "OK");
+    freeReplyObject(value);
+    freeReplyObject(answer);
+}
+
+static int is_idle(const char *key) {
+    return get_integer(client, "OBJECT", "IDLETIME", key, NULL) >= IDLE;
+}
+
+/* What is only looked at gets no younger, and what is written does. */
+static void an_effect_touches_its_key(void **state) {
+    static const char *const keys[] = {PENDING, ACTIVE, COMPLETED, ROW(J1), ROW(J2), FENCE};
+    const size_t count = sizeof(keys) / sizeof(keys[0]);
+    (void)state;
+    EXPECT(client, "1", ENQUEUE(J2, "p"));
+    EXPECT(client, "[\"" J2 "\", \"p\", 1]", CLAIM("1000"));
+    EXPECT(client, "1", ENQUEUE(J1, "p"));
+    run(client, "HSET", COMPLETED, "count", "5", NULL);
+    for (size_t i = 0; i < count; i++) {
+        make_idle(keys[i]);
+    }
+    EXPECT(client, "0", ENQUEUE(J1, "p"));
+    EXPECT(client, LEASE_MS, CLAIM("0"));
+    EXPECT(client, MISMATCH, COMPLETE(J2, "2"));
+    EXPECT(client, LOST, COMPLETE(J1, "0"));
+    WHILE_PAUSED(PAUSED, CLAIM("1000"));
+    WHILE_PAUSED(PAUSED, COMPLETE(J2, "1"));
+    for (size_t i = 0; i < count; i++) {
+        assert_true(is_idle(keys[i]));
+    }
+    EXPECT(client, "1", ENQUEUE(J3, "p"));
+    assert_false(is_idle(PENDING));
+    make_idle(PENDING);
+    EXPECT(client, "[\"" J1 "\", \"p\", 1]", CLAIM("1000"));
+    assert_false(is_idle(PENDING) || is_idle(ROW(J1)) || is_idle(ACTIVE));
+    make_idle(ACTIVE);
+    EXPECT(client, "1", COMPLETE(J2, "1"));
+    assert_false(is_idle(ACTIVE) || is_idle(COMPLETED));
+    assert_true(is_idle(FENCE));
+}
+
+/* A set and a counter past their time are none: what comes in their place starts anew. */
+static void keys_past_their_time_are_written_anew(void **state) {
+    (void)state;
+    EXPECT(client, "1", ENQUEUE(J1, "p"));
+    pass_expiry(PENDING);
+    EXPECT(client, "1", ENQUEUE(J2, "p"));
+    EXPECT(client, "[\"" J2 "\"]", "ZRANGE", PENDING, "0", "-1");
+    EXPECT(client, "-1", "PTTL", PENDING);
+    run(client, "ZADD", ACTIVE, "5", J3, NULL);
+    pass_expiry(ACTIVE);
+    EXPECT(client, "[\"" J2 "\", \"p\", 1]", CLAIM("1000"));
+    EXPECT(client, "1", "ZCARD", ACTIVE);
+    EXPECT(client, "-1", "PTTL", ACTIVE);
+    run(client, "HSET", COMPLETED, "count", "7", NULL);
+    pass_expiry(COMPLETED);
+    EXPECT(client, "1", COMPLETE(J2, "1"));
+    EXPECT(client, "\"1\"", "HGET", COMPLETED, "count");
+    EXPECT(client, "-1", "PTTL", COMPLETED);
+    run(server.admin, "DEBUG", "SET-ACTIVE-EXPIRE", "1", NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(each_road_gives_the_same),
@@ -570,6 +640,8 @@ int main(void) {
         TEST(a_call_that_changes_nothing_keeps_a_watch),
         TEST(a_call_that_writes_breaks_a_watch),
         TEST(tracking_clients_are_told),
+        TEST(an_effect_touches_its_key),
+        TEST(keys_past_their_time_are_written_anew),
     };
     return RUN_SERVER_TESTS("effects", tests, start_server, stop_server);
 }

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys that are open: for one look, for one effect, or kept for both.
+ *
+ * A kept key is opened for writing before the guard, but as quietly as for a look. The module tells
+ * the server by itself which keys have changed (main.c), so that closing one tells nobody. */
+#include "open.h"
+
+/* No expiry, no notification, no statistics, no touch: a check leaves no trace. */
+#define QUIET_READ (VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOEFFECTS)
+
+/* The name of a key is one string throughout a call. */
+static emq_kept *find_kept(emq_writes *writes, emq_ref ref) {
+    for (size_t i = 0; i < writes->kept_count; i++) {
+        if (writes->kept[i].name == ref.name) {
+            return &writes->kept[i];
+        }
+    }
+    return NULL;
+}
+
+static emq_kept *find_kept_key(emq_writes *writes, const ValkeyModuleKey *key) {
+    for (size_t i = 0; i < writes->kept_count; i++) {
+        if (writes->kept[i].key == key) {
+            return &writes->kept[i];
+        }
+    }
+    return NULL;
+}
+
+static int is_empty(ValkeyModuleKey *key) {
+    return ValkeyModule_KeyType(key) == VALKEYMODULE_KEYTYPE_EMPTY;
+}
+
+void emq_keep(emq_call *call, emq_ref ref) {
+    emq_writes *writes = &call->writes;
+    if (writes->kept_count < EMQ_KEPT_MAX && find_kept(writes, ref) == NULL) {
+        writes->kept[writes->kept_count++] = (emq_kept){.name = ref.name};
+    }
+}
+
+/* A key that is not there, or that has expired and not gone yet, is opened anew for its effect. */
+ValkeyModuleKey *emq_open_to_look(emq_call *call, emq_ref ref) {
+    emq_kept *kept = find_kept(&call->writes, ref);
+    if (kept == NULL) {
+        return ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ);
+    }
+    if (kept->key == NULL) {
+        ValkeyModuleKey *key =
+            ValkeyModule_OpenKey(call->ctx, ref.name, QUIET_READ | VALKEYMODULE_WRITE);
+        if (is_empty(key)) {
+            ValkeyModule_CloseKey(key);
+            return NULL;
+        }
+        kept->key = key;
+    }
+    return kept->key;
+}
+
+void emq_close_looked(emq_call *call, ValkeyModuleKey *key) {
+    if (key != NULL && find_kept_key(&call->writes, key) == NULL) {
+        ValkeyModule_CloseKey(key);
+    }
+}
+
+ValkeyModuleKey *emq_open_to_write(emq_writes *writes, emq_ref ref) {
+    emq_kept *kept = find_kept(writes, ref);
+    if (kept != NULL && kept->key != NULL) {
+        return kept->key;
+    }
+    ValkeyModuleKey *key =
+        ValkeyModule_OpenKey(writes->ctx, ref.name, VALKEYMODULE_READ | VALKEYMODULE_WRITE);
+    if (kept != NULL) {
+        kept->key = key;
+    }
+    return key;
+}
+
+/* A kept key was opened without a touch; its effect is one. */
+void emq_close_written(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key, int changed) {
+    emq_kept *kept = find_kept_key(writes, key);
+    int stays = kept != NULL && !is_empty(key);
+    if (changed) {
+        (void)ValkeyModule_SignalModifiedKey(writes->ctx, ref.name);
+    }
+    if (stays && changed) {
+        (void)ValkeyModule_SetLRU(key, 0);
+    }
+    if (kept != NULL && !stays) {
+        kept->key = NULL;
+    }
+    if (!stays) {
+        ValkeyModule_CloseKey(key);
+    }
+}
+
+void emq_close_kept(emq_writes *writes) {
+    for (size_t i = 0; i < writes->kept_count; i++) {
+        ValkeyModule_CloseKey(writes->kept[i].key);
+    }
+    writes->kept_count = 0;
+}
