@@ -118,6 +118,10 @@ size_t bench_payload_read(const bench *b, const void *p, size_t n) {
     return (size_t)strtoull(number, NULL, 10);
 }
 
+int bench_payload_waits(const void *p, size_t n) {
+    return n > 0 && *(const char *)p == 'x';
+}
+
 emq_id *bench_ids_new(const bench *b, size_t count) {
     emq_id *ids = bench_alloc(b, count, sizeof(*ids));
     for (size_t i = 0; i < count; i++) {

@@ -78,6 +78,7 @@ void bench_add_number(bench *b, const char *name, double value);
 /* Payloads, each with the number of its job. */
 char *bench_payloads_new(const bench *b); /* jobs times payload bytes */
 size_t bench_payload_read(const bench *b, const void *p, size_t n);
+int bench_payload_waits(const void *p, size_t n); /* of a job that fills the queue: it has none */
 
 /* Ids of `count` jobs, in the order of their minting. */
 emq_id *bench_ids_new(const bench *b, size_t count);

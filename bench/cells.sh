@@ -122,7 +122,9 @@ plan_cells() {
     plan_lifecycle off 16 16000
     plan_lifecycle off 256 32000
     plan_lifecycle everysec 256 32000
-    if [[ $mode == full ]]; then
+    if [[ $mode == quick ]]; then
+        plan_lifecycle off 16 16000 1000 # as the matrix has it with a million
+    elif [[ $mode == full ]]; then
         plan_lifecycle everysec 1 3200
         plan_lifecycle everysec 16 16000
         for aof in off everysec; do
