@@ -48,7 +48,7 @@ _peer_libraries() {
 peer_run() {
     local name=$1 command=$2 version=$3 try port argument arguments=() path libraries=
     shift 3
-    path=$(command -v "$command" || find "$peer_root" -path "*bin/$command" | head -n 1)
+    path=$(command -v "$command" || find "$peer_root" -path "*bin/$command" -print -quit)
     [[ -z $peer_root ]] || libraries=$(_peer_libraries)
     server_dir[$name]=$(mktemp -d "${TMPDIR:-/tmp}/emq-bench-XXXXXX")
     for ((try = 0; try < 20; try++)); do

@@ -229,7 +229,7 @@ run_reminders() {
     "$program" move "$later" 3600
     start watch "$program" watch
     soon=$("$program" in 1 'soon')
-    now=$(ask TIME | head -n 1)
+    now=$(ask TIME | sed -n 1p)
     "$program" at "$((now - 1))" 'overdue' >"$scratch/log"
     wait_for grep -qxF "$soon: soon" "$scratch/watch.out"
     wait_for grep -qF ': overdue' "$scratch/watch.out"

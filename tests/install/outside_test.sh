@@ -77,7 +77,7 @@ words() { # words OPTION...: what pkg-config prints, one word a line
     pkg-config "$@" | xargs -n 1 printf '%s\n'
 }
 
-needs() { readelf -d "$1" 2>/dev/null | grep -qF "[$2]"; }
+needs() { readelf -d "$1" 2>/dev/null | grep -F "[$2]" >/dev/null; }
 
 strict=(-Wall -Wextra -pedantic -Werror)
 pkg-config --exists emq || fail 'pkg-config does not find emq'

@@ -22,5 +22,5 @@ if nm -g --defined-only "$2" | awk 'NF == 3 { print $3 }' | grep -vE '^(emq_|__o
     echo 'the static library takes these names from the program that links it' >&2
     exit 1
 fi
-readelf -d "$1" | grep -q 'SONAME.*\[libemq\.so\.0\]' || { echo 'the soname is wrong' >&2; exit 1; }
+readelf -d "$1" | grep 'SONAME.*\[libemq\.so\.0\]' >/dev/null || { echo 'the soname is wrong' >&2; exit 1; }
 echo "$(wc -l <<<"$exported") functions are exported"

@@ -527,7 +527,7 @@ case_keep() {
     answer=$(bash -c "$ask" </dev/null)
     [[ $answer == $'count\n5' ]] || die "the kept server answers: $answer"
     ask=$(sed -n 's/^  \(.*EMQ.VERSION\)$/\1/p' "$scratch/out")
-    bash -c "$ask" </dev/null | grep -q enqueue || die "the kept server has no module"
+    bash -c "$ask" </dev/null | grep enqueue >/dev/null || die "the kept server has no module"
     (cd "$tree" && sha256sum -c --quiet "$(sed -n 's/^manifest: \(\/.*\)/\1/p' "$scratch/out")")
     stop=$(sed -n 's/^  \(.*server.sh stop .*\)/\1/p' "$scratch/out")
     bash -c "$stop" </dev/null
@@ -695,7 +695,7 @@ case_payloads() {
 case_examples() {
     local program result
     for program in producer worker counts; do
-        "$examples/quickstart_$program" --help | grep -q '^Usage: ' || die "$program has no help"
+        "$examples/quickstart_$program" --help | grep '^Usage: ' >/dev/null || die "$program has no help"
         result=0
         "$examples/quickstart_$program" --unknown 2>/dev/null || result=$?
         ((result == 2)) || die "$program: exit status $result"
@@ -774,7 +774,7 @@ case_waiting() {
     wait_for unblock_one
     admit JOB00000000003 unblocked
     wait_for grep -q unblocked "$scratch/part"
-    "$source_dir/tools/server.sh" status "$scratch/server" | grep -qxF "socket=$socket" || die 'no status'
+    "$source_dir/tools/server.sh" status "$scratch/server" | grep -xF "socket=$socket" >/dev/null || die 'no status'
     "$source_dir/tools/server.sh" stop "$scratch/server" --keep
     status_is 1 "$scratch/server"
     status_is 1 "$scratch/removed"

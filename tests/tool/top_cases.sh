@@ -89,7 +89,7 @@ a_terminal() {
     background=("$(screen display-message -p '#{pid}')")
     wait_for shows 'ready>'
 }
-shows() { screen capture-pane -p | grep -qE -- "$1"; }
+shows() { screen capture-pane -p | grep -E -- "$1" >/dev/null; }
 shows_not() { ! shows "$1"; }
 row_is() { [[ $(screen capture-pane -p | sed -n "$1p") =~ $2 ]]; } # row_is LINE PATTERN
 keys() { screen send-keys "$@"; }

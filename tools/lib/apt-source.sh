@@ -34,7 +34,8 @@ emq_newest_built() {
 emq_mirror() {
     local codename
     codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-    cat /etc/apt/sources.list.d/*.sources 2>/dev/null | awk -v suite="$codename" '
+    # not in a pipeline: awk may end before it has read all
+    awk -v suite="$codename" '
         function flush() {
             if (enabled != "no" && types ~ /deb/ && (" " suites " ") ~ (" " suite " ") && (" " parts " ") ~ / main /) {
                 split(uris, u, " "); print u[1] "\t" key; exit
@@ -50,8 +51,8 @@ emq_mirror() {
         name == "components:" { parts = $0 }
         name == "signed-by:" { key = $0 }
         name == "enabled:" { enabled = tolower($0) }
-        END { flush() }' | head -n 1 | grep . && return
-    cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | awk -v suite="$codename" '
+        END { flush() }' < <(cat /etc/apt/sources.list.d/*.sources 2>/dev/null) | sed -n 1p | grep . && return
+    awk -v suite="$codename" '
         $1 == "deb" {
             key = ""
             line = $0
@@ -66,7 +67,7 @@ emq_mirror() {
             if (f[3] != suite) next
             for (i = 4; i <= n; i++)
                 if (f[i] == "main") { print f[2] "\t" key; exit }
-        }' | head -n 1
+        }' < <(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null)
 }
 
 # emq_fetch_source PACKAGE PREFIX DIR SUITE...: unpacks the newest version of the package that starts
