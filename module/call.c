@@ -68,7 +68,7 @@ int emq_check_job_kind(emq_call *call, ValkeyModuleString *id) {
 }
 
 emq_ref emq_declared(const emq_call *call, int index) {
-    return (emq_ref){call->argv[call->first_key + index], call->verb->keys[index]};
+    return (emq_ref){.name = call->argv[call->first_key + index], .kind = call->verb->keys[index]};
 }
 
 void emq_reply_integer(emq_call *call, int64_t value) {
@@ -209,7 +209,7 @@ emq_fence_state emq_read_fence(emq_call *call, emq_ref fence) {
         return EMQ_FENCE_ABSENT;
     }
     if (ValkeyModule_KeyType(key) != VALKEYMODULE_KEYTYPE_STRING) {
-        emq_close_looked(call, key);
+        emq_close_looked(call, fence, key);
         (void)emq_refuse(call, VALKEYMODULE_ERRORMSG_WRONGTYPE);
         return EMQ_FENCE_REFUSED;
     }
@@ -220,12 +220,12 @@ emq_fence_state emq_read_fence(emq_call *call, emq_ref fence) {
         (void)refuse_fence(call, value, length);
         state = EMQ_FENCE_REFUSED;
     }
-    emq_close_looked(call, key);
+    emq_close_looked(call, fence, key);
     return state;
 }
 
 int emq_check_fence(emq_call *call) {
-    emq_ref fence = {emq_the_host.strings.fence_key, EMQ_KEY_FENCE};
+    emq_ref fence = {.name = emq_the_host.strings.fence_key, .kind = EMQ_KEY_FENCE};
     if (!emq_check_key(call, fence.name, VALKEYMODULE_CMD_KEY_ACCESS)) {
         return 0;
     }

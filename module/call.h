@@ -39,6 +39,7 @@
 typedef struct emq_ref {
     ValkeyModuleString *name;
     emq_key_kind kind;
+    unsigned row; /* its place among the kept rows, counted from 1; 0: it is none of them */
 } emq_ref;
 
 /* A keyspace notification that waits until the last write is done. */
@@ -59,6 +60,9 @@ typedef struct emq_writes {
     ValkeyModuleCtx *ctx;
     emq_kept kept[EMQ_KEPT_MAX];
     size_t kept_count;
+    emq_kept *rows; /* allocated: those that a batch or a sweep keeps */
+    unsigned row_count;
+    unsigned row_capacity;
     emq_event first_events[EMQ_EVENTS_INLINE];
     emq_event *more_events; /* allocated, when the first ones are used up */
     size_t event_count;

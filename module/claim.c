@@ -58,7 +58,9 @@ static emq_visit look_at(emq_call *call, ValkeyModuleString *id, const emq_ref *
     }
     c->row_ref = *row_ref;
     if (search->wanted == 1) {
-        emq_keep(call, c->row_ref);
+        emq_keep(call, c->row_ref); /* allocates nothing */
+    } else {
+        emq_keep_row(call, &c->row_ref);
     }
     emq_presence presence = emq_read_row_for_claim(call, c->row_ref, &row);
     if (presence == EMQ_ABSENT) {

@@ -108,6 +108,9 @@ static int judge_all(emq_call *call, batch *b, emq_ref active, emq_ref pending) 
             m->answer = ANSWER_GONE;
             continue;
         }
+        if (!may_repeat) {
+            emq_keep_row(call, &m->job.row_ref);
+        }
         judged = judge(call, m, emq_value(call, 2 * i + 1), active, pending);
         if (judged && may_repeat && m->answer == ANSWER_DONE) {
             (void)ValkeyModule_DictSet(done, m->job.id, NULL);

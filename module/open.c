@@ -10,17 +10,11 @@
 
 /* The name of a key is one string throughout a call. */
 static emq_kept *find_kept(emq_writes *writes, emq_ref ref) {
+    if (ref.row > 0) {
+        return &writes->rows[ref.row - 1];
+    }
     for (size_t i = 0; i < writes->kept_count; i++) {
         if (writes->kept[i].name == ref.name) {
-            return &writes->kept[i];
-        }
-    }
-    return NULL;
-}
-
-static emq_kept *find_kept_key(emq_writes *writes, const ValkeyModuleKey *key) {
-    for (size_t i = 0; i < writes->kept_count; i++) {
-        if (writes->kept[i].key == key) {
             return &writes->kept[i];
         }
     }
@@ -36,6 +30,21 @@ void emq_keep(emq_call *call, emq_ref ref) {
     if (writes->kept_count < EMQ_KEPT_MAX && find_kept(writes, ref) == NULL) {
         writes->kept[writes->kept_count++] = (emq_kept){.name = ref.name};
     }
+}
+
+void emq_keep_row(emq_call *call, emq_ref *ref) {
+    emq_writes *writes = &call->writes;
+    if (writes->row_count == EMQ_BATCH_MAX) {
+        return; /* what is kept must stay in the processor's reach */
+    }
+    if (writes->row_count == writes->row_capacity) {
+        writes->row_capacity =
+            writes->row_capacity == 0 ? EMQ_REACHED_TOGETHER : 2 * writes->row_capacity;
+        writes->rows =
+            ValkeyModule_Realloc(writes->rows, writes->row_capacity * sizeof(*writes->rows));
+    }
+    writes->rows[writes->row_count++] = (emq_kept){.name = ref->name};
+    ref->row = writes->row_count;
 }
 
 /* A key that is not there, or that has expired and not gone yet, is opened anew for its effect. */
@@ -56,8 +65,8 @@ ValkeyModuleKey *emq_open_to_look(emq_call *call, emq_ref ref) {
     return kept->key;
 }
 
-void emq_close_looked(emq_call *call, ValkeyModuleKey *key) {
-    if (key != NULL && find_kept_key(&call->writes, key) == NULL) {
+void emq_close_looked(emq_call *call, emq_ref ref, ValkeyModuleKey *key) {
+    if (key != NULL && find_kept(&call->writes, ref) == NULL) {
         ValkeyModule_CloseKey(key);
     }
 }
@@ -77,7 +86,7 @@ ValkeyModuleKey *emq_open_to_write(emq_writes *writes, emq_ref ref) {
 
 /* A kept key was opened without a touch; its effect is one. */
 void emq_close_written(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key, int changed) {
-    emq_kept *kept = find_kept_key(writes, key);
+    emq_kept *kept = find_kept(writes, ref);
     int stays = kept != NULL && !is_empty(key);
     if (changed) {
         (void)ValkeyModule_SignalModifiedKey(writes->ctx, ref.name);
@@ -97,5 +106,12 @@ void emq_close_kept(emq_writes *writes) {
     for (size_t i = 0; i < writes->kept_count; i++) {
         ValkeyModule_CloseKey(writes->kept[i].key);
     }
+    for (unsigned i = 0; i < writes->row_count; i++) {
+        ValkeyModule_CloseKey(writes->rows[i].key);
+    }
+    if (writes->rows != NULL) {
+        ValkeyModule_Free(writes->rows);
+    }
     writes->kept_count = 0;
+    writes->row_count = 0;
 }

@@ -11,9 +11,13 @@
  * opened for each look and each effect. */
 void emq_keep(emq_call *call, emq_ref ref);
 
+/* Keeps one row of many, of EMQ_BATCH_MAX at most, which is found again by this reference, and
+ * copies of it, alone: so the call must not name the row a second time. */
+void emq_keep_row(emq_call *call, emq_ref *ref);
+
 /* Opens a key to look at it: no expiry, notification, statistics or touch. NULL: there is none. */
 ValkeyModuleKey *emq_open_to_look(emq_call *call, emq_ref ref);
-void emq_close_looked(emq_call *call, ValkeyModuleKey *key);
+void emq_close_looked(emq_call *call, emq_ref ref, ValkeyModuleKey *key);
 
 /* Opens a key to write it, and closes it again; those who watch it are told when it is `changed`.
  */

@@ -149,7 +149,7 @@ static ValkeyModuleString *build_key(emq_call *call, const emq_reach_key *key) {
 }
 
 int emq_may_read(emq_call *call, emq_ref *out, emq_key_kind kind) {
-    *out = (emq_ref){build_key(call, &(emq_reach_key){.kind = kind}), kind};
+    *out = (emq_ref){.name = build_key(call, &(emq_reach_key){.kind = kind}), .kind = kind};
     return call->user != NULL &&
            ValkeyModule_ACLCheckKeyPermissions(call->user, out->name,
                                                VALKEYMODULE_CMD_KEY_ACCESS) == VALKEYMODULE_OK;
@@ -179,7 +179,7 @@ int emq_reach(emq_call *call, emq_ref *out, const emq_reach_key *keys, int count
     ValkeyModuleString *written[EMQ_REACH_MAX];
     int written_count = 0;
     for (int i = 0; i < count; i++) {
-        out[i] = (emq_ref){build_key(call, &keys[i]), keys[i].kind};
+        out[i] = (emq_ref){.name = build_key(call, &keys[i]), .kind = keys[i].kind};
         if (!keys[i].read_only) {
             written[written_count++] = out[i].name;
         } else if (!emq_check_key(call, out[i].name, VALKEYMODULE_CMD_KEY_ACCESS)) {
@@ -199,7 +199,7 @@ static int reach_together(emq_call *call, emq_ref *out, const emq_key_kind *kind
     for (int i = 0; i < count; i++) {
         const emq_reach_key key = {.kind = kinds[i % each], .id = ids[i / each]};
         names[i] = build_key(call, &key);
-        out[i] = (emq_ref){names[i], key.kind};
+        out[i] = (emq_ref){.name = names[i], .kind = key.kind};
     }
     if (may_write(call, names, count)) {
         return 1;
@@ -220,7 +220,7 @@ int emq_may_reach_rows(emq_call *call, emq_ref *out, ValkeyModuleString *const *
             return 0;
         }
         names[i] = build_key(call, &key);
-        out[i] = (emq_ref){names[i], key.kind};
+        out[i] = (emq_ref){.name = names[i], .kind = key.kind};
     }
     return count > 0 && may_write(call, names, count);
 }

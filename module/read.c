@@ -25,7 +25,7 @@ static emq_presence open_quietly(emq_call *call, emq_ref ref, int type, ValkeyMo
         return EMQ_ABSENT;
     }
     if (ValkeyModule_KeyType(key) != type) {
-        emq_close_looked(call, key);
+        emq_close_looked(call, ref, key);
         return EMQ_OTHER_TYPE;
     }
     *out = key;
@@ -66,7 +66,7 @@ emq_presence emq_read_row_for_claim(emq_call *call, emq_ref ref, emq_row *row) {
     *row = (emq_row){0};
     if (presence == EMQ_PRESENT) {
         get_fields(call, key, names->attempts, &row->attempts, names->payload, &row->payload);
-        emq_close_looked(call, key);
+        emq_close_looked(call, ref, key);
     }
     return presence;
 }
@@ -82,7 +82,7 @@ emq_presence emq_read_row(emq_call *call, emq_ref ref, emq_row *row) {
     get_fields(call, key, names->state, &row->state, names->attempts, &row->attempts);
     (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_EXISTS, names->group, &row->has_group,
                                names->parent, &row->has_parent, NULL);
-    emq_close_looked(call, key);
+    emq_close_looked(call, ref, key);
     return row->attempts == NULL ? EMQ_ABSENT : EMQ_PRESENT;
 }
 
@@ -95,7 +95,7 @@ emq_presence emq_read_row_for_lease(emq_call *call, emq_ref ref, emq_row *row) {
         return presence;
     }
     get_fields(call, key, names->attempts, &row->attempts, names->lease_epoch, &row->lease_epoch);
-    emq_close_looked(call, key);
+    emq_close_looked(call, ref, key);
     return row->attempts == NULL ? EMQ_ABSENT : EMQ_PRESENT;
 }
 
@@ -109,7 +109,7 @@ emq_presence emq_read_row_for_sweep(emq_call *call, emq_ref ref, emq_row *row) {
     get_fields(call, key, names->state, &row->state, names->lease_epoch, &row->lease_epoch);
     get_field(call, key, names->stalled, &row->stalled);
     (void)ValkeyModule_HashGet(key, VALKEYMODULE_HASH_EXISTS, names->group, &row->has_group, NULL);
-    emq_close_looked(call, key);
+    emq_close_looked(call, ref, key);
     return EMQ_PRESENT;
 }
 
@@ -122,14 +122,14 @@ int emq_exists(emq_call *call, emq_ref ref) {
     if (key == NULL) {
         return 0;
     }
-    emq_close_looked(call, key);
+    emq_close_looked(call, ref, key);
     return 1;
 }
 
 int emq_expires(emq_call *call, emq_ref ref) {
     ValkeyModuleKey *key = emq_open_to_look(call, ref);
     int expires = key != NULL && ValkeyModule_GetExpire(key) != VALKEYMODULE_NO_EXPIRE;
-    emq_close_looked(call, key);
+    emq_close_looked(call, ref, key);
     return expires;
 }
 
@@ -151,7 +151,7 @@ int emq_check_type(emq_call *call, emq_ref ref, int type) {
     emq_keep(call, ref);
     emq_presence presence = open_typed(call, ref, type, &key);
     if (presence == EMQ_PRESENT) {
-        emq_close_looked(call, key);
+        emq_close_looked(call, ref, key);
     }
     return presence != EMQ_PRESENCE_REFUSED;
 }
@@ -163,7 +163,7 @@ int emq_hash_field(emq_call *call, emq_ref ref, ValkeyModuleString *field,
     *out = NULL;
     if (presence == EMQ_PRESENT) {
         get_field(call, key, field, out);
-        emq_close_looked(call, key);
+        emq_close_looked(call, ref, key);
     }
     return presence != EMQ_PRESENCE_REFUSED;
 }
@@ -217,7 +217,7 @@ int emq_string_counter(emq_call *call, emq_ref ref, int64_t *out) {
         ValkeyModuleString *value =
             emq_own(call, ValkeyModule_CreateString(NULL, text.data, text.length));
         is_number = ValkeyModule_StringToLongLong(value, &number) == VALKEYMODULE_OK;
-        emq_close_looked(call, key);
+        emq_close_looked(call, ref, key);
     }
     /* the server's own words, as INCR has them for such a string */
     if (!is_number) {
@@ -244,7 +244,7 @@ double emq_zset_lowest_of(ValkeyModuleKey *key) {
 double emq_zset_lowest(emq_call *call, emq_ref ref) {
     ValkeyModuleKey *key = emq_open_to_look(call, ref);
     double lowest = emq_zset_lowest_of(key);
-    emq_close_looked(call, key);
+    emq_close_looked(call, ref, key);
     return lowest;
 }
 
@@ -255,7 +255,7 @@ int emq_zset_has(emq_call *call, emq_ref ref, ValkeyModuleString *member, int *o
     *out = 0;
     if (presence == EMQ_PRESENT) {
         *out = ValkeyModule_ZsetScore(key, member, &score) == VALKEYMODULE_OK;
-        emq_close_looked(call, key);
+        emq_close_looked(call, ref, key);
     }
     return presence != EMQ_PRESENCE_REFUSED;
 }
@@ -274,7 +274,7 @@ static int take_ids(emq_call *call, ValkeyModuleKey *key, ValkeyModuleString **o
  * each one when its turn comes. */
 static emq_visit show_ids(emq_call *call, ValkeyModuleString *const *ids, int count,
                           const emq_visiting *visiting) {
-    emq_ref rows[EMQ_REACHED_TOGETHER] = {{NULL, EMQ_KEY_BASE}};
+    emq_ref rows[EMQ_REACHED_TOGETHER] = {{.name = NULL}};
     emq_visit answer = EMQ_VISIT_ON;
     int together = emq_may_reach_rows(call, rows, ids, count);
     for (int i = 0; i < count && answer == EMQ_VISIT_ON; i++) {
@@ -307,7 +307,7 @@ int emq_visit_ids(emq_call *call, emq_ref set, const emq_visiting *visiting) {
         looks -= count;
     }
     ValkeyModule_ZsetRangeStop(key);
-    emq_close_looked(call, key);
+    emq_close_looked(call, set, key);
     return answer != EMQ_VISIT_REFUSED;
 }
 

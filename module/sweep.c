@@ -3,6 +3,7 @@
  * bounded by its limit, whatever the set's size. */
 #include "effects.h"
 #include "handlers.h"
+#include "open.h"
 #include "read.h"
 
 typedef enum fate {
@@ -71,6 +72,7 @@ static emq_visit look_at(emq_call *call, ValkeyModuleString *id, const emq_ref *
         return EMQ_VISIT_ON;
     }
     m.row_ref = *row_ref;
+    emq_keep_row(call, &m.row_ref);
     if (emq_read_row_for_sweep(call, m.row_ref, &row) != EMQ_PRESENT ||
         !emq_row_is(&row, s->state)) {
         drop(s, id);

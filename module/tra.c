@@ -36,7 +36,7 @@ static int find_change(emq_call *call, emq_ref ref, const uint32_t *offsets, siz
         *out = emq_bit_get(bytes.data, bytes.length, offsets[i]) != bit;
     }
     if (presence == EMQ_PRESENT) {
-        emq_close_looked(call, key);
+        emq_close_looked(call, ref, key);
     }
     return presence != EMQ_PRESENCE_REFUSED;
 }
@@ -116,7 +116,7 @@ void emq_handle_tra_bitget(emq_call *call) {
         emq_reply_integer(call, emq_bit_get(bytes.data, bytes.length, offsets[i]));
     }
     if (presence == EMQ_PRESENT) {
-        emq_close_looked(call, key);
+        emq_close_looked(call, emq_declared(call, 0), key);
     }
 }
 
@@ -152,7 +152,7 @@ void emq_handle_tra_bitscan(emq_call *call) {
     size_t count =
         emq_bits_scan(bytes.data, bytes.length, (uint32_t)from, (uint32_t)to, found, (size_t)limit);
     if (presence == EMQ_PRESENT) {
-        emq_close_looked(call, key);
+        emq_close_looked(call, emq_declared(call, 0), key);
     }
     (void)ValkeyModule_ReplyWithArray(call->ctx, (long)count);
     for (size_t i = 0; i < count; i++) {
