@@ -20,7 +20,7 @@ static void read_files(uv_work_t *work) {
         load->result = emq_secret_read_file(&load->secret, load->password_file, &load->error);
     }
     if (load->result == EMQ_OK && options->tls != 0) {
-        load->result = emq_tls_make(&load->ssl, options, &load->error);
+        load->result = emq_tls_make(&load->ssl, options, 1, &load->error);
     }
 }
 

@@ -71,7 +71,7 @@ int emq_connection_start_tls(emq_connection *connection, const emq_client_option
                              emq_deadline deadline, emq_text *error) {
     struct ssl_st *ssl = NULL;
     int wanted = 0;
-    int result = emq_tls_make(&ssl, options, error);
+    int result = emq_tls_make(&ssl, options, 0, error);
     if (result == EMQ_OK) {
         result = emq_tls_begin(ssl, connection->context, options, error);
     }

@@ -18,6 +18,7 @@
 
 #include "dial.h"
 #include "sigpipe.h"
+#include "tls_folder.h"
 
 int emq_tls_is_built_in(void) {
     return 1;
@@ -45,21 +46,12 @@ static const char *get_reason(void) {
     return reason != NULL ? reason : "no reason given";
 }
 
-/* The errno of what this process or the system was short of when a file was to be read, or 0. The
- * cause is noted first, and what follows from it behind it. */
-static int find_shortage(void) {
-    unsigned long first = ERR_peek_error();
-    return ERR_GET_LIB(first) == ERR_LIB_SYS && emq_is_shortage(ERR_GET_REASON(first))
-               ? ERR_GET_REASON(first)
-               : 0;
-}
-
 static int fail_shortage(emq_text *error, int failure) {
     return emq_text_fail(error, EMQ_ESYSTEM, "the files of TLS cannot be read (errno %d)", failure);
 }
 
 static int fail_file(emq_text *error, const char *option, const char *path) {
-    int shortage = find_shortage();
+    int shortage = emq_tls_find_shortage();
     if (shortage != 0) {
         return fail_shortage(error, shortage);
     }
@@ -68,9 +60,15 @@ static int fail_file(emq_text *error, const char *option, const char *path) {
 }
 
 /* OpenSSL takes the system's authorities as far as it can read them, and does not tell. */
-static int trust_system(SSL_CTX *context, emq_text *error) {
-    if (SSL_CTX_set_default_verify_paths(context) != 1) {
+static int trust_system(SSL_CTX *context, int is_whole, emq_text *error) {
+    int is_set = is_whole ? SSL_CTX_set_default_verify_file(context)
+                          : SSL_CTX_set_default_verify_paths(context);
+    if (is_set != 1) {
         return emq_text_fail_plain(error, EMQ_ENOMEM);
+    }
+    int shortage = is_whole ? emq_tls_take_system_folders(context) : 0;
+    if (shortage != 0) {
+        return fail_shortage(error, shortage);
     }
     if (sk_X509_OBJECT_num(X509_STORE_get0_objects(SSL_CTX_get_cert_store(context))) > 0) {
         return EMQ_OK;
@@ -87,19 +85,23 @@ static int trust_system(SSL_CTX *context, emq_text *error) {
     return EMQ_OK;
 }
 
-static int trust(SSL_CTX *context, const emq_client_options *o, emq_text *error) {
+static int trust(SSL_CTX *context, const emq_client_options *o, int is_whole, emq_text *error) {
     if (o->tls_ca_dir != NULL && access(o->tls_ca_dir, R_OK | X_OK) != 0) {
         return emq_text_fail(error, EMQ_EINVAL, "tls_ca_dir %.*s cannot be read (errno %d)",
                              EMQ_TEXT_QUOTE_MAX, o->tls_ca_dir, errno);
     }
     if (o->tls_ca_file == NULL && o->tls_ca_dir == NULL) {
-        return trust_system(context, error);
+        return trust_system(context, is_whole, error);
     }
-    if (SSL_CTX_load_verify_locations(context, o->tls_ca_file, o->tls_ca_dir) != 1) {
+    const char *later = is_whole ? NULL : o->tls_ca_dir;
+    if ((o->tls_ca_file != NULL || later != NULL) &&
+        SSL_CTX_load_verify_locations(context, o->tls_ca_file, later) != 1) {
         return o->tls_ca_file != NULL ? fail_file(error, "tls_ca_file", o->tls_ca_file)
                                       : fail_file(error, "tls_ca_dir", o->tls_ca_dir);
     }
-    return EMQ_OK;
+    int is_due = is_whole && o->tls_ca_dir != NULL;
+    int shortage = is_due ? emq_tls_take_folders(context, o->tls_ca_dir) : 0;
+    return shortage == 0 ? EMQ_OK : fail_shortage(error, shortage);
 }
 
 /* A key with a passphrase is refused: the library would ask for it on the terminal. */
@@ -151,7 +153,7 @@ static int expect_name(SSL *ssl, const emq_client_options *o) {
            SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
-static int configure(SSL_CTX *context, const emq_client_options *o, emq_text *error) {
+static int configure(SSL_CTX *context, const emq_client_options *o, int is_whole, emq_text *error) {
     int result = EMQ_OK;
     SSL_CTX_set_verify(context, o->tls_insecure != 0 ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
@@ -161,19 +163,20 @@ static int configure(SSL_CTX *context, const emq_client_options *o, emq_text *er
         return emq_text_fail(error, EMQ_ETLS, "TLS 1.2 is not to be had: %s", get_reason());
     }
     if (o->tls_insecure == 0) {
-        result = trust(context, o, error);
+        result = trust(context, o, is_whole, error);
     }
     return result == EMQ_OK ? identify(context, o, error) : result;
 }
 
-int emq_tls_make(struct ssl_st **ssl, const emq_client_options *options, emq_text *error) {
+int emq_tls_make(struct ssl_st **ssl, const emq_client_options *options, int is_whole,
+                 emq_text *error) {
     *ssl = NULL;
     ERR_clear_error();
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     if (context == NULL) {
         return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
-    int result = configure(context, options, error);
+    int result = configure(context, options, is_whole, error);
     if (result == EMQ_OK) {
         *ssl = SSL_new(context);
         result = *ssl != NULL ? EMQ_OK : emq_text_fail_plain(error, EMQ_ENOMEM);
@@ -199,7 +202,7 @@ static int is_end_of_file(unsigned long failure) {
 /* What a handshake stands for that ended with this SSL_ERROR value. */
 static int fail_handshake(SSL *ssl, int status, emq_text *error) {
     long verdict = SSL_get_verify_result(ssl);
-    int shortage = find_shortage(); /* a folder's authorities are read when they are needed */
+    int shortage = emq_tls_find_shortage(); /* folders may be read when they are needed */
     if (shortage != 0) {
         return fail_shortage(error, shortage);
     }

@@ -16,11 +16,13 @@ struct ssl_st;
 int emq_tls_is_built_in(void);
 
 /* Makes what a connection needs, whatever its host is: whom it trusts, and who we are. It reads
- * files, of which the system's authorities take tens of milliseconds. Thread-safe.
+ * files, of which the system's authorities take tens of milliseconds. Whole: all of them now; else
+ * the handshake looks into folders of authorities for those that it needs. Thread-safe.
  *
  * 0; EMQ_EINVAL (a file can't be used); EMQ_ESYSTEM (it can't be read now); EMQ_ETLS; EMQ_ENOMEM;
  * EMQ_ENOTLS. */
-int emq_tls_make(struct ssl_st **ssl, const emq_client_options *options, emq_text *error);
+int emq_tls_make(struct ssl_st **ssl, const emq_client_options *options, int is_whole,
+                 emq_text *error);
 
 /* Frees one that was not used. NULL does nothing. */
 void emq_tls_free(struct ssl_st *ssl);

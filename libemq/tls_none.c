@@ -8,9 +8,11 @@ int emq_tls_is_built_in(void) {
     return 0;
 }
 
-int emq_tls_make(struct ssl_st **ssl, const emq_client_options *options, emq_text *error) {
+int emq_tls_make(struct ssl_st **ssl, const emq_client_options *options, int is_whole,
+                 emq_text *error) {
     (void)ssl;
     (void)options;
+    (void)is_whole;
     return emq_text_fail_plain(error, EMQ_ENOTLS);
 }
 

@@ -13,8 +13,15 @@
 #include "peek.h"
 #include "worker.h"
 
+/* Of promotions: at first, and at least for who was not first. Who is first again and again comes
+ * to none; he is the only one, since all others that looked have this or more behind each due time.
+ */
 #define PROMOTE_SPREAD_MS 10
 #define PROMOTE_SPREAD_MAX_MS 400
+
+/* Between two promotions: jobs that are due shortly after each other go together. */
+#define PROMOTE_GAP_MS 10
+
 #define REST_MAX_BEATS 16
 #define LIMIT 1000
 
@@ -63,12 +70,12 @@ static int look(emq_peek *peek, emq_work_queue *q) {
 static void narrow(emq_due *due, uint32_t least) {
     due->spread_ms = due->spread_ms / 2 > least ? due->spread_ms / 2 : least;
     due->rest_ms = 0;
-    due->not_before = 0;
 }
 
 /* Somebody else was first. */
-static void widen(emq_due *due, uint32_t most) {
+static void widen(emq_due *due, uint32_t least, uint32_t most) {
     due->spread_ms = emq_doubled(due->spread_ms, most, 1);
+    due->spread_ms = due->spread_ms > least ? due->spread_ms : least;
 }
 
 /* What is due is not for this sweep: it must not be swept at again and again. */
@@ -134,25 +141,27 @@ static int is_due(const emq_peek *peek, int is_promotion) {
 static int see_to(emq_work_queue *q, emq_due *due, int is_promotion) {
     emq_peek peek;
     uint32_t beat = beat_ms(q);
+    uint32_t usual = is_promotion ? PROMOTE_SPREAD_MS : beat / 4;
     uint32_t widest = is_promotion ? PROMOTE_SPREAD_MAX_MS : beat;
     if (!look(&peek, q)) {
         return 0;
     }
     if (!is_due(&peek, is_promotion)) {
-        widen(due, widest);
+        widen(due, usual, widest);
         return 1;
     }
     int64_t moved = repeat(q, is_promotion ? promote : sweep);
+    due->not_before = is_promotion ? in_ms(emq_now_ns(), PROMOTE_GAP_MS) : 0;
     if (moved < 0 || !look(&peek, q)) {
         return 0;
     }
     if (moved > 0) {
-        narrow(due, is_promotion ? PROMOTE_SPREAD_MS : beat / 4);
+        narrow(due, is_promotion ? 0 : usual);
     } else if (is_due(&peek, is_promotion)) {
         rest(due, beat);
         due->at = due->at < due->not_before ? due->not_before : due->at;
     } else {
-        widen(due, widest);
+        widen(due, usual, widest);
     }
     return 1;
 }

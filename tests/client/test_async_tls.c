@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS on the loop: who is trusted and who is not, peers that don't speak it, and what a handshake
  * may meet, while the loop goes on. */
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,11 +292,28 @@ static void feed_slow_file(void) {
     assert_int_equal(fclose(to), 0);
 }
 
-static void slow_files_do_not_hold_up_the_loop(void **state) {
+/* The same in a folder, under the name by which the authority is found there. */
+static emq_client_options options_with_slow_folder(void) {
+    char name[512];
+    struct dirent *entry = NULL;
+    emq_client_options options = options_with_slow_file();
+    options.tls_ca_file = NULL;
+    options.tls_ca_dir = tls_file("slow");
+    assert_true(mkdir(options.tls_ca_dir, 0700) == 0 || errno == EEXIST);
+    DIR *hashed = opendir(tls_file("hashed"));
+    assert_non_null(hashed);
+    while ((entry = readdir(hashed)) != NULL && strstr(entry->d_name, ".0") == NULL) {
+    }
+    assert_non_null(entry);
+    (void)snprintf(name, sizeof(name), "%s/%s", options.tls_ca_dir, entry->d_name);
+    (void)closedir(hashed);
+    assert_true(symlink(tls_file("pipe"), name) == 0 || errno == EEXIST);
+    return options;
+}
+
+static void expect_loop_goes_on(emq_client_options options) {
     test_loop t;
     outcome out = {0};
-    (void)state;
-    emq_client_options options = options_with_slow_file();
     options.connect_timeout_ms = SHORT_MS;
     loop_open(&t, &options, &loop_short_pause);
     loop_submit(&t, ping_request(), &out);
@@ -307,6 +326,16 @@ static void slow_files_do_not_hold_up_the_loop(void **state) {
     EXPECT_OUTCOME(&out, EMQ_OK);
     outcome_clear(&out);
     loop_finish(&t);
+}
+
+static void slow_files_do_not_hold_up_the_loop(void **state) {
+    (void)state;
+    expect_loop_goes_on(options_with_slow_file());
+}
+
+static void slow_folders_do_not_hold_up_the_loop(void **state) {
+    (void)state;
+    expect_loop_goes_on(options_with_slow_folder());
 }
 
 static void close_in_child(void *data) {
@@ -624,6 +653,7 @@ int main(void) {
         TEST(a_file_that_cannot_be_used_is_named),
         TEST(too_many_open_files_are_no_refusal),
         TEST(slow_files_do_not_hold_up_the_loop),
+        TEST(slow_folders_do_not_hold_up_the_loop),
         TEST(closed_while_files_are_read),
         TEST(a_child_has_no_part_in_a_connection),
         TEST(a_reconnect_shakes_hands_again),
