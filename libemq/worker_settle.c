@@ -180,7 +180,11 @@ typedef enum meaning {
     MEANS_REFUSED /* for good */
 } meaning;
 
-static meaning read_result(const emq_task *task, int result) {
+/* What it means of a settle that was handed to the connection, or was not. */
+static meaning read_result(const emq_task *task, int result, int was_handed) {
+    if (result == EMQ_ENOMEM) { /* there may have been none for the answer alone */
+        return was_handed ? MEANS_UNSURE : MEANS_AGAIN;
+    }
     switch (emq_err_class(result)) {
     case EMQ_CLASS_OK:
         /* "gone" to a repeat says that the first one was done */
@@ -193,9 +197,7 @@ static meaning read_result(const emq_task *task, int result) {
     case EMQ_CLASS_PROTOCOL:
         return MEANS_UNSURE;
     default:
-        return result == EMQ_ECLOSED || result == EMQ_ENOMEM || is_operators(result)
-                   ? MEANS_AGAIN
-                   : MEANS_REFUSED;
+        return result == EMQ_ECLOSED || is_operators(result) ? MEANS_AGAIN : MEANS_REFUSED;
     }
 }
 
@@ -266,7 +268,7 @@ static void count_end(emq_worker *worker, emq_task *task, meaning means, int res
 static void take_result(batch *b, size_t place, int64_t now) {
     emq_worker *worker = b->worker;
     emq_task *task = b->tasks[place];
-    meaning means = read_result(task, b->results[place]);
+    meaning means = read_result(task, b->results[place], b->is_added[place]);
     emq_worker_lock(worker);
     int goes_on = (means == MEANS_AGAIN || means == MEANS_UNSURE) && !worker->has_given_up;
     if (!goes_on) {
