@@ -18,11 +18,11 @@
 
 #include <emq/async.h>
 #include <netdb.h>
-#include <sys/types.h>
 #include <uv.h>
 
 #include "deadline.h"
 #include "handshake.h"
+#include "owner.h"
 #include "reply_limits.h"
 #include "secret.h"
 #include "sentinel.h"
@@ -110,7 +110,7 @@ typedef struct emq_load {
 struct emq_session {
     const emq_session_hooks *hooks;
     void *owner;
-    pid_t process; /* that opened it; a child has no part in it */
+    emq_owner process; /* that opened it; a child has no part in it */
     uv_loop_t *loop;
     emq_settings settings;
     uint32_t backoff_min_ms;

@@ -54,7 +54,9 @@ int emq_connection_open(emq_connection *connection, const emq_endpoint *endpoint
         return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
     context->flags &= ~REDIS_BLOCK;
-    *connection = (emq_connection){.context = context, .is_fresh = 1, .owner = getpid()};
+    connection->context = context;
+    connection->ssl = NULL;
+    connection->is_fresh = 1;
     emq_limits_set(&connection->limits, context->reader);
     return EMQ_OK;
 }
@@ -344,7 +346,7 @@ static int run_exchange(emq_connection *connection, exchange *x, emq_deadline de
 
 /* A connection that was opened before a fork is the parent's: not a byte of it, nor a close. */
 static int is_anothers(const emq_connection *connection) {
-    return connection->owner != 0 && connection->owner != getpid();
+    return emq_owner_is_other(&connection->owner);
 }
 
 static int exchange_lines(emq_connection *connection, exchange *x, emq_deadline deadline) {

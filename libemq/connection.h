@@ -10,10 +10,10 @@
 #include <emq/client.h>
 #include <emq/line.h>
 #include <hiredis/hiredis.h>
-#include <sys/types.h>
 
 #include "deadline.h"
 #include "dial.h"
+#include "owner.h"
 #include "reply_limits.h"
 #include "text.h"
 
@@ -21,7 +21,7 @@ typedef struct emq_connection {
     redisContext *context; /* NULL when closed */
     struct ssl_st *ssl;    /* the context's own; NULL without TLS */
     int is_fresh;          /* nothing was sent on it yet */
-    pid_t owner;           /* the process that opened it; a child has no part in it */
+    emq_owner owner;       /* of what the connection is a part of, which sets it; or none */
     emq_limits limits;     /* of the replies; must stay where it is while the context lives */
 } emq_connection;
 
