@@ -12,27 +12,28 @@
 #include "line.h"
 #include "result.h"
 #include "sigpipe.h"
+#include "socket.h"
 #include "tls.h"
 
-/* hiredis moves what is left of its buffer after each write, so it is fed slice by slice: a large
- * request given whole would be moved again and again. */
+/* TLS writes from hiredis's buffer. What is left of that is moved after each write, so it is fed
+ * slice by slice: a large request given whole would be moved again and again. */
 #define SLICE ((size_t)256 * 1024)
+
+/* What is kept of the memory for requests from call to call. */
+#define REQUEST_KEPT ((size_t)64 * 1024)
 
 /* What goes on while an exchange lasts. */
 typedef struct exchange {
     redisContext *context;
     struct ssl_st *ssl;
-    const emq_line *lines; /* NULL when all is formatted from the start; then: */
-    const size_t *ends;    /* where each command ends */
-    redisReply **replies;
-    int count; /* of lines, and of replies */
-    int formatted;
-    int received;
-    char *owned;         /* the line that was formatted last */
-    const char *request; /* what is being sent, and how much of it hiredis has */
+    const char *request;
     size_t length;
-    size_t given;
-    int is_sent;      /* every line to its last byte */
+    size_t given;       /* bytes of it that the socket has, or hiredis with TLS */
+    const size_t *ends; /* where each command ends; NULL when it does not matter */
+    redisReply **replies;
+    int count; /* of commands, and of replies */
+    int received;
+    int is_sent;      /* the request to its last byte */
     int is_first;     /* on this connection */
     int is_pushed_to; /* more may come than was asked for */
     emq_text *error;
@@ -67,6 +68,7 @@ void emq_connection_close(emq_connection *connection) {
         connection->context = NULL;
         connection->ssl = NULL;
     }
+    emq_buffer_clear(&connection->request);
 }
 
 int emq_connection_start_tls(emq_connection *connection, const emq_client_options *options,
@@ -232,59 +234,43 @@ static int check_size(const emq_line *lines, int count, emq_text *error) {
     return EMQ_OK;
 }
 
-static int format_next(exchange *x) {
-    const emq_line *line = &x->lines[x->formatted];
-    redisFreeCommand(x->owned);
-    x->owned = NULL;
-    /* an int in hiredis 0.14 */
-    long long length = redisFormatCommandArgv(&x->owned, line->argc, line->argv, line->argvlen);
-    if (length < 0) {
-        x->owned = NULL;
+/* Gives hiredis the next bytes to write, a slice at most. */
+static int fill(exchange *x) {
+    size_t had = sdslen(x->context->obuf);
+    size_t left = x->length - x->given;
+    size_t n = had >= SLICE ? 0 : SLICE - had;
+    n = left < n ? left : n;
+    if (n > 0 && redisAppendFormattedCommand(x->context, x->request + x->given, n) != REDIS_OK) {
         return emq_text_fail_plain(x->error, EMQ_ENOMEM);
     }
-    x->request = x->owned;
-    x->formatted++;
-    x->length = (size_t)length;
-    x->given = 0;
+    x->given += n;
     return EMQ_OK;
 }
 
-static int is_given_whole(const exchange *x) {
-    return x->formatted == x->count && x->given == x->length;
-}
-
-/* Gives hiredis the next bytes to write, a slice at most. */
-static int fill(exchange *x) {
-    int result = EMQ_OK;
-    while (result == EMQ_OK && !is_given_whole(x) && sdslen(x->context->obuf) < SLICE) {
-        if (x->given == x->length) {
-            result = format_next(x);
-            continue;
-        }
-        size_t left = x->length - x->given;
-        size_t n = left < SLICE ? left : SLICE;
-        if (redisAppendFormattedCommand(x->context, x->request + x->given, n) != REDIS_OK) {
-            return emq_text_fail_plain(x->error, EMQ_ENOMEM);
-        }
-        x->given += n;
-    }
-    return result;
-}
-
-static int send_some(exchange *x) {
+static int send_with_tls(exchange *x) {
     emq_sigpipe saved;
     int is_empty = 0;
     int result = fill(x);
     if (result != EMQ_OK) {
         return result;
     }
-    if (x->ssl != NULL) {
-        emq_tls_prepare();
-    }
+    emq_tls_prepare();
     emq_sigpipe_hold(&saved);
     int failed = redisBufferWrite(x->context, &is_empty) != REDIS_OK;
     emq_sigpipe_release(&saved, failed);
-    x->is_sent = is_empty && is_given_whole(x);
+    x->is_sent = is_empty && x->given == x->length;
+    return failed ? fail_context(x) : EMQ_OK;
+}
+
+static int send_some(exchange *x) {
+    size_t sent = 0;
+    if (x->ssl != NULL) {
+        return send_with_tls(x);
+    }
+    int failed =
+        emq_socket_send(x->context, x->request + x->given, x->length - x->given, &sent) != REDIS_OK;
+    x->given += sent;
+    x->is_sent = x->given == x->length;
     return failed ? fail_context(x) : EMQ_OK;
 }
 
@@ -349,7 +335,28 @@ static int is_anothers(const emq_connection *connection) {
     return emq_owner_is_other(&connection->owner);
 }
 
-static int exchange_lines(emq_connection *connection, exchange *x, emq_deadline deadline) {
+/* Makes the request of the lines, behind what is left of the last one. */
+static int encode(emq_connection *connection, exchange *x, const emq_line *lines, int count) {
+    emq_buffer *buffer = &connection->request;
+    int result = EMQ_OK;
+    for (int i = 0; i < count && result == EMQ_OK; i++) {
+        result = emq_buffer_append_line(buffer, &lines[i]);
+    }
+    x->request = buffer->bytes;
+    x->length = buffer->length;
+    return result == EMQ_OK ? EMQ_OK : emq_text_fail_plain(x->error, result);
+}
+
+/* The first request on a connection may hold a password. */
+static void let_go_of_request(emq_connection *connection, const exchange *x) {
+    connection->request.length = 0;
+    if (x->is_first || connection->request.capacity > REQUEST_KEPT) {
+        emq_buffer_clear(&connection->request);
+    }
+}
+
+static int exchange_lines(emq_connection *connection, exchange *x, const emq_line *lines,
+                          emq_deadline deadline) {
     for (int i = 0; i < x->count; i++) {
         x->replies[i] = NULL;
     }
@@ -359,12 +366,15 @@ static int exchange_lines(emq_connection *connection, exchange *x, emq_deadline 
     if (x->context == NULL) {
         return emq_text_fail_plain(x->error, EMQ_ECLOSED);
     }
-    int result = check_size(x->lines, x->count, x->error);
+    int result = check_size(lines, x->count, x->error);
     if (result != EMQ_OK) {
         return result;
     }
-    result = run_exchange(connection, x, deadline);
-    redisFreeCommand(x->owned);
+    result = encode(connection, x, lines, x->count);
+    if (result == EMQ_OK) {
+        result = run_exchange(connection, x, deadline);
+    }
+    let_go_of_request(connection, x);
     if (result != EMQ_OK) {
         free_replies(x);
     }
@@ -378,39 +388,36 @@ int emq_connection_exchange(emq_connection *connection, const emq_line *lines, i
                             redisReply **replies, emq_deadline deadline, emq_text *error) {
     exchange x = {.context = connection->context,
                   .ssl = connection->ssl,
-                  .lines = lines,
                   .replies = replies,
                   .count = count,
                   .is_first = connection->is_fresh,
                   .error = error};
-    return exchange_lines(connection, &x, deadline);
+    return exchange_lines(connection, &x, lines, deadline);
 }
 
 int emq_connection_subscribe(emq_connection *connection, const emq_line *line, redisReply **reply,
                              emq_deadline deadline, emq_text *error) {
     exchange x = {.context = connection->context,
                   .ssl = connection->ssl,
-                  .lines = line,
                   .replies = reply,
                   .count = 1,
                   .is_first = connection->is_fresh,
                   .is_pushed_to = 1,
                   .error = error};
-    return exchange_lines(connection, &x, deadline);
+    return exchange_lines(connection, &x, line, deadline);
 }
 
 int emq_connection_post(emq_connection *connection, const emq_line *line, emq_text *error) {
-    exchange x = {.context = connection->context,
-                  .ssl = connection->ssl,
-                  .lines = line,
-                  .count = 1,
-                  .is_sent = 1, /* for a failure: there is no request whose fate matters */
-                  .error = error};
+    exchange x = {
+        .context = connection->context, .ssl = connection->ssl, .count = 1, .error = error};
     if (x.context == NULL) {
         return emq_text_fail_plain(error, EMQ_ECLOSED);
     }
-    int result = send_some(&x);
-    redisFreeCommand(x.owned);
+    int result = encode(connection, &x, line, 1);
+    if (result == EMQ_OK) {
+        result = send_some(&x);
+        emq_buffer_drop(&connection->request, x.given);
+    }
     if (result != EMQ_OK) {
         emq_connection_close(connection);
     }
@@ -480,7 +487,6 @@ int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
                   .ends = batch->ends,
                   .replies = batch->replies,
                   .count = batch->count,
-                  .formatted = batch->count,
                   .request = batch->bytes,
                   .length = batch->length,
                   .is_first = connection->is_fresh,

@@ -13,6 +13,7 @@
 
 #include "deadline.h"
 #include "dial.h"
+#include "encode.h"
 #include "owner.h"
 #include "reply_limits.h"
 #include "text.h"
@@ -22,6 +23,7 @@ typedef struct emq_connection {
     struct ssl_st *ssl;    /* the context's own; NULL without TLS */
     int is_fresh;          /* nothing was sent on it yet */
     emq_owner owner;       /* of what the connection is a part of, which sets it; or none */
+    emq_buffer request;    /* the one that is under way; its memory is kept */
     emq_limits limits;     /* of the replies; must stay where it is while the context lives */
 } emq_connection;
 

@@ -94,6 +94,13 @@ int emq_encode_line(char **out, size_t *length, const emq_line *line) {
     return EMQ_OK;
 }
 
+void emq_buffer_drop(emq_buffer *buffer, size_t n) {
+    buffer->length -= n;
+    if (n > 0 && buffer->length > 0) {
+        memmove(buffer->bytes, buffer->bytes + n, buffer->length);
+    }
+}
+
 void emq_buffer_clear(emq_buffer *buffer) {
     emq_free(buffer->bytes);
     *buffer = (emq_buffer){NULL, 0, 0};

@@ -23,6 +23,9 @@ int emq_buffer_append_line(emq_buffer *buffer, const emq_line *line);
 /* A line by itself: `*out` is to be freed with emq_free. 0; EMQ_ENOMEM. */
 int emq_encode_line(char **out, size_t *length, const emq_line *line);
 
+/* Takes so many bytes away from its start. */
+void emq_buffer_drop(emq_buffer *buffer, size_t n);
+
 void emq_buffer_clear(emq_buffer *buffer);
 
 #endif
