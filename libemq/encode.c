@@ -22,8 +22,7 @@ size_t emq_encoded_size_max(const emq_line *line) {
 }
 
 static size_t frame_length(size_t number) {
-    char text[EMQ_DECIMAL_MAX];
-    return 1 + emq_decimal_format(text, (int64_t)number) + 2;
+    return 1 + emq_decimal_length(number) + 2;
 }
 
 size_t emq_encoded_offset(const emq_line *line, int index) {
