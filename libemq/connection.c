@@ -22,6 +22,8 @@
 /* What is kept of the memory for requests from call to call. */
 #define REQUEST_KEPT ((size_t)64 * 1024)
 
+#define READ ((size_t)16 * 1024) /* at a time, of what is received; hiredis takes as much */
+
 /* What goes on while an exchange lasts. */
 typedef struct exchange {
     redisContext *context;
@@ -33,7 +35,9 @@ typedef struct exchange {
     redisReply **replies;
     int count; /* of commands, and of replies */
     int received;
+    emq_batch *batch; /* who is told of its replies, or NULL */
     int is_sent;      /* the request to its last byte */
+    int is_refused;   /* the last reply was an error */
     int is_first;     /* on this connection */
     int is_pushed_to; /* more may come than was asked for */
     emq_text *error;
@@ -115,8 +119,7 @@ static int fail_turned_away(const exchange *x, const redisReply *reply) {
 
 static int fail_lost(const exchange *x) {
     /* a server that turns a connection away says why and closes it */
-    if (x->is_first && x->received == 1 && x->count > 1 &&
-        x->replies[0]->type == REDIS_REPLY_ERROR) {
+    if (x->is_first && x->received == 1 && x->count > 1 && x->is_refused) {
         return fail_turned_away(x, x->replies[0]);
     }
     int result = find_tls_refusal(x);
@@ -157,11 +160,8 @@ static int is_early(const exchange *x, const redisReply *reply) {
            reply->type != REDIS_REPLY_ERROR;
 }
 
-/* Reads what is there and takes the replies that are complete. */
-static int receive(exchange *x) {
-    if (read_some(x) != REDIS_OK) {
-        return fail_context(x);
-    }
+/* Takes the replies that are complete. */
+static int take_replies(exchange *x) {
     while (x->received < x->count) {
         void *reply = NULL;
         if (redisGetReplyFromReader(x->context, &reply) != REDIS_OK) {
@@ -174,9 +174,31 @@ static int receive(exchange *x) {
             freeReplyObject(reply);
             return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer answered before it was asked");
         }
+        x->is_refused = ((redisReply *)reply)->type == REDIS_REPLY_ERROR;
         x->replies[x->received++] = reply;
+        if (x->batch != NULL) {
+            x->batch->on_reply(x->batch, x->received - 1);
+        }
     }
     return EMQ_OK;
+}
+
+/* Reads what is there and takes the replies. */
+static int receive(exchange *x) {
+    char bytes[READ];
+    size_t got = 0;
+    int result = EMQ_OK;
+    if (x->ssl != NULL) {
+        return read_some(x) == REDIS_OK ? take_replies(x) : fail_context(x);
+    }
+    if (emq_socket_receive(x->context, bytes, sizeof(bytes), &got) != REDIS_OK) {
+        return fail_context(x);
+    }
+    for (size_t at = 0; at < got && result == EMQ_OK;) {
+        result = emq_socket_feed(x->context, bytes, got, &at) == REDIS_OK ? take_replies(x)
+                                                                          : fail_context(x);
+    }
+    return result;
 }
 
 static int has_unread_bytes(const redisContext *context) {
@@ -307,7 +329,7 @@ static int converse(exchange *x, emq_deadline deadline) {
         return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer answered more than was asked");
     }
     /* an answer to a request that has not been sent whole can only be a refusal */
-    if (!x->is_sent && x->replies[x->count - 1]->type != REDIS_REPLY_ERROR) {
+    if (!x->is_sent && !x->is_refused) {
         return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer answered before it was asked");
     }
     return EMQ_OK;
@@ -489,6 +511,7 @@ int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
                   .count = batch->count,
                   .request = batch->bytes,
                   .length = batch->length,
+                  .batch = batch,
                   .is_first = connection->is_fresh,
                   .error = error};
     batch->received = 0;

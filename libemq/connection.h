@@ -48,7 +48,8 @@ int emq_connection_exchange(emq_connection *connection, const emq_line *lines, i
                             redisReply **replies, emq_deadline deadline, emq_text *error);
 
 /* Commands that are formatted already, and what came of them. */
-typedef struct emq_batch {
+typedef struct emq_batch emq_batch;
+struct emq_batch {
     const char *bytes;
     size_t length;
     int count;            /* of the commands */
@@ -56,9 +57,13 @@ typedef struct emq_batch {
     redisReply **replies; /* room for that many */
     int received;         /* how many of them are there in the end, also after a failure */
     size_t sent;          /* how many bytes went out */
-} emq_batch;
+    /* A reply is there, while the batch may be under way. It may free that one, and note that. */
+    void (*on_reply)(emq_batch *batch, int index);
+    void *user;
+};
 
-/* The same for a batch. After a failure the replies that came are kept: they are the caller's. */
+/* The same for a batch. After a failure the replies that came are kept: they are the caller's, as
+ * far as on_reply has not freed them. */
 int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
                                   emq_deadline deadline, emq_text *error);
 
