@@ -21,6 +21,7 @@
 #include <uv.h>
 
 #include "deadline.h"
+#include "encode.h"
 #include "handshake.h"
 #include "owner.h"
 #include "reply_limits.h"
@@ -86,7 +87,8 @@ typedef struct emq_link {
     int read_waits;        /* TLS: what a read or a write waits for, in events of poll: it may be */
     int write_waits;       /* the other one's */
     emq_limits limits;
-    uint64_t given; /* bytes that hiredis was given */
+    emq_buffer out; /* bytes to write without TLS; hiredis has them with it */
+    uint64_t given; /* bytes that were ever to be written */
     int replies;    /* that came on the connect path */
 } emq_link;
 

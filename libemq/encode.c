@@ -75,6 +75,15 @@ static char *put_line(char *next, const emq_line *line) {
     return next;
 }
 
+int emq_buffer_append(emq_buffer *buffer, const char *bytes, size_t n) {
+    int result = reserve(buffer, n);
+    if (result == EMQ_OK) {
+        memcpy(buffer->bytes + buffer->length, bytes, n);
+        buffer->length += n;
+    }
+    return result;
+}
+
 int emq_buffer_append_line(emq_buffer *buffer, const emq_line *line) {
     int result = reserve(buffer, emq_encoded_size_max(line));
     if (result == EMQ_OK) {

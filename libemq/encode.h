@@ -17,7 +17,8 @@ size_t emq_encoded_size_max(const emq_line *line);
 /* Where the bytes of an argument stand in the line that is encoded, from its start. */
 size_t emq_encoded_offset(const emq_line *line, int index);
 
-/* Appends a line. 0; EMQ_ENOMEM. */
+/* Appends bytes, or a line. 0; EMQ_ENOMEM. */
+int emq_buffer_append(emq_buffer *buffer, const char *bytes, size_t n);
 int emq_buffer_append_line(emq_buffer *buffer, const emq_line *line);
 
 /* A line by itself: `*out` is to be freed with emq_free. 0; EMQ_ENOMEM. */
