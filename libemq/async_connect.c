@@ -2,7 +2,6 @@
 /* From a name to an open connection without ever blocking the loop, and again after a loss. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "async_session.h"
 #include "chance.h"
@@ -14,7 +13,7 @@
 #define BACKOFF_MAX_MS 5000
 
 int emq_session_is_anothers(const emq_session *session) {
-    return session->process != getpid();
+    return emq_owner_is_other(&session->process);
 }
 
 /* Notes. */
@@ -540,7 +539,7 @@ int emq_session_init(emq_session *session, const emq_client_options *options) {
         session->backoff_min_ms != 0 ? session->backoff_min_ms : BACKOFF_MIN_MS;
     session->backoff_max_ms =
         session->backoff_max_ms != 0 ? session->backoff_max_ms : BACKOFF_MAX_MS;
-    session->process = getpid();
+    emq_owner_set(&session->process);
     session->state = EMQ_ASYNC_CONNECTING;
     return session->backoff_min_ms <= session->backoff_max_ms
                ? emq_settings_init(&session->settings, options)
@@ -548,6 +547,7 @@ int emq_session_init(emq_session *session, const emq_client_options *options) {
 }
 
 void emq_session_clear(emq_session *session) {
+    emq_owner_clear(&session->process);
     emq_settings_clear(&session->settings);
 }
 

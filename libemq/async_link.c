@@ -12,13 +12,15 @@
 #include "memory.h"
 #include "result.h"
 #include "sigpipe.h"
+#include "socket.h"
 #include "tls.h"
 
-/* hiredis moves what is left of its buffer after each write, so it is fed slice by slice. */
+/* What is left of a buffer is moved after each write, so it is filled slice by slice. */
 #define SLICE ((size_t)256 * 1024)
 #define TLS_SLICE ((size_t)16 * 1024) /* one record: a write takes no more than that */
 #define SLICES_AT_ONCE 16             /* then the loop's other handles have their turn */
 #define READS_AT_ONCE 256
+#define READ ((size_t)16 * 1024)
 
 static void on_events(uv_poll_t *poll, int status, int events);
 
@@ -93,6 +95,7 @@ static void on_closed(uv_handle_t *handle) {
     } else if (link->fd >= 0) {
         (void)close(link->fd);
     }
+    emq_buffer_clear(&link->out);
     emq_free(link);
     emq_session_handle_closed(session);
 }
@@ -118,6 +121,9 @@ void emq_link_drop(emq_link *link) {
 
 /* Without memory hiredis loses its buffer when it has written all of it. */
 size_t emq_link_get_left(const emq_link *link) {
+    if (link->ssl == NULL) {
+        return link->out.length;
+    }
     return link->context->obuf == NULL ? 0 : sdslen(link->context->obuf);
 }
 
@@ -226,39 +232,46 @@ void emq_link_take_more(emq_link *link) {
     take_replies(link);
 }
 
-/* Reads what is there, once; returns how much that was, or -1 when the connection has ended. */
-static long long read_some(emq_link *link) {
+static int receive_with_tls(emq_link *link, size_t *got) {
     size_t before = link->context->reader->len;
-    int failed = 0;
-    if (link->ssl == NULL) {
-        failed = redisBufferRead(link->context) != REDIS_OK;
-    } else {
-        failed = emq_tls_read(link->ssl, link->context) != REDIS_OK;
-        link->read_waits = emq_tls_get_wanted(link->ssl);
+    int result = emq_tls_read(link->ssl, link->context);
+    link->read_waits = emq_tls_get_wanted(link->ssl);
+    *got = link->context->reader->len - before;
+    link->session->bytes_in += *got;
+    if (result == REDIS_OK && *got > 0) {
+        take_replies(link);
     }
-    size_t got = link->context->reader->len - before;
-    link->session->bytes_in += got;
-    return failed ? -1 : (long long)got;
+    return result;
 }
 
-static void receive(emq_link *link) {
-    long long got = read_some(link);
-    if (got >= 0) {
-        take_replies(link);
-    } else {
+static int receive_plain(emq_link *link, size_t *got) {
+    char bytes[READ];
+    int result = emq_socket_receive(link->context, bytes, sizeof(bytes), got);
+    link->session->bytes_in += *got;
+    for (size_t at = 0; result == REDIS_OK && at < *got && !link->is_dropped;) {
+        result = emq_socket_feed(link->context, bytes, *got, &at);
+        if (result == REDIS_OK) {
+            take_replies(link);
+        }
+    }
+    return result;
+}
+
+/* Reads what is there, once, and takes its replies; returns whether anything was. An end of the
+ * connection is taken note of. */
+static int receive(emq_link *link) {
+    size_t got = 0;
+    int result = link->ssl != NULL ? receive_with_tls(link, &got) : receive_plain(link, &got);
+    if (result != REDIS_OK) {
         lose_context(link);
     }
+    return got > 0;
 }
 
 void emq_link_catch_up(emq_link *link) {
-    long long got = 1;
-    for (int i = 0; i < READS_AT_ONCE && got > 0 && !link->is_dropped && !is_full(link->session);
-         i++) {
-        got = read_some(link);
-        if (got > 0) {
-            take_replies(link);
-        } else if (got < 0) {
-            lose_context(link);
+    for (int i = 0; i < READS_AT_ONCE && !link->is_dropped && !is_full(link->session); i++) {
+        if (!receive(link)) {
+            break;
         }
     }
     if (!link->is_dropped) {
@@ -275,13 +288,8 @@ static void lose_silently(emq_link *link) {
 static void receive_the_rest(emq_link *link) {
     link->context->err = 0; /* of a write; nothing is sent any more */
     while (!link->is_dropped) {
-        long long got = is_full(link->session) ? 0 : read_some(link);
-        if (got < 0) {
-            lose_context(link);
-        } else if (got == 0) {
+        if ((is_full(link->session) || !receive(link)) && !link->is_dropped) {
             lose_silently(link);
-        } else {
-            take_replies(link);
         }
     }
 }
@@ -289,7 +297,10 @@ static void receive_the_rest(emq_link *link) {
 /* Writing. */
 
 int emq_link_give(emq_link *link, const char *bytes, size_t n) {
-    if (redisAppendFormattedCommand(link->context, bytes, n) != REDIS_OK) {
+    int failed = link->ssl == NULL
+                     ? emq_buffer_append(&link->out, bytes, n) != EMQ_OK
+                     : redisAppendFormattedCommand(link->context, bytes, n) != REDIS_OK;
+    if (failed) {
         return EMQ_ENOMEM;
     }
     link->given += n;
@@ -298,13 +309,12 @@ int emq_link_give(emq_link *link, const char *bytes, size_t n) {
 
 int emq_link_add(emq_link *link, const emq_line *line) {
     char *command = NULL;
-    /* an int in hiredis 0.14 */
-    long long length = redisFormatSdsCommandArgv(&command, line->argc, line->argv, line->argvlen);
-    if (length < 0) {
-        return EMQ_ENOMEM;
+    size_t length = 0;
+    int result = emq_encode_line(&command, &length, line);
+    if (result == EMQ_OK) {
+        result = emq_link_give(link, command, length);
+        emq_free(command);
     }
-    int result = emq_link_give(link, command, (size_t)length);
-    redisFreeSdsCommand(command);
     return result;
 }
 
@@ -325,25 +335,37 @@ static int has_ended_quietly(emq_link *link) {
         !session->hooks->is_quiet(session) || link->is_just_read || poll(&waited, 1, 0) <= 0) {
         return 0;
     }
-    receive(link);
+    (void)receive(link);
     return link->is_dropped;
+}
+
+static int write_with_tls(emq_link *link, int *is_empty) {
+    emq_sigpipe saved;
+    emq_tls_prepare();
+    emq_sigpipe_hold(&saved);
+    int result = redisBufferWrite(link->context, is_empty);
+    emq_sigpipe_release(&saved, result != REDIS_OK);
+    link->write_waits = emq_tls_get_wanted(link->ssl);
+    return result;
+}
+
+static int write_plain(emq_link *link, int *is_empty) {
+    size_t sent = 0;
+    int result = emq_socket_send(link->context, link->out.bytes, link->out.length, &sent);
+    emq_buffer_drop(&link->out, sent);
+    *is_empty = link->out.length == 0;
+    if (*is_empty && link->session->stage != EMQ_STAGE_OPEN) {
+        emq_buffer_clear(&link->out); /* it may have held a password */
+    }
+    return result;
 }
 
 /* Writes once; returns 0 when the connection has ended. */
 static int write_some(emq_link *link, int *is_empty) {
-    emq_sigpipe saved;
     uint64_t before = emq_link_sent(link);
-    if (link->ssl != NULL) {
-        emq_tls_prepare();
-    }
-    emq_sigpipe_hold(&saved);
-    int failed = redisBufferWrite(link->context, is_empty) != REDIS_OK;
-    emq_sigpipe_release(&saved, failed);
-    if (link->ssl != NULL) {
-        link->write_waits = emq_tls_get_wanted(link->ssl);
-    }
+    int result = link->ssl != NULL ? write_with_tls(link, is_empty) : write_plain(link, is_empty);
     link->session->bytes_out += emq_link_sent(link) - before;
-    return !failed;
+    return result == REDIS_OK;
 }
 
 /* The peer may have ended the connection, and have said why. */
@@ -378,7 +400,7 @@ void emq_link_flush(emq_link *link) {
 
 static void handle_events(emq_link *link, int events) {
     if ((events & UV_READABLE) != 0 || link->read_waits == POLLOUT) {
-        receive(link);
+        (void)receive(link);
         link->is_just_read = 1;
     }
     /* with TLS a read may be what a write has waited for, or wait for a write itself */

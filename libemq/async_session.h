@@ -19,11 +19,12 @@
 
 #include <emq/async.h>
 #include <netdb.h>
-#include <sys/types.h>
 #include <uv.h>
 
 #include "deadline.h"
+#include "encode.h"
 #include "handshake.h"
+#include "owner.h"
 #include "reply_limits.h"
 #include "secret.h"
 #include "sentinel.h"
@@ -87,7 +88,8 @@ typedef struct emq_link {
     int read_waits;        /* TLS: what a read or a write waits for, in events of poll: it may be */
     int write_waits;       /* the other one's */
     emq_limits limits;
-    uint64_t given; /* bytes that hiredis was given */
+    emq_buffer out; /* bytes to write without TLS; hiredis has them with it */
+    uint64_t given; /* bytes that were ever to be written */
     int replies;    /* that came on the connect path */
 } emq_link;
 
@@ -113,7 +115,7 @@ typedef struct emq_load {
 struct emq_session {
     const emq_session_hooks *hooks;
     void *owner;
-    pid_t process; /* that opened it; a child has no part in it */
+    emq_owner process; /* that opened it; a child has no part in it */
     uv_loop_t *loop;
     emq_settings settings;
     uint32_t backoff_min_ms;

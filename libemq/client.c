@@ -5,7 +5,6 @@
 #include <emq/verbs.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "decode.h"
 #include "handshake.h"
@@ -15,8 +14,9 @@
 #include "wire.h"
 
 int emq_client_check_process(emq_client *client) {
-    return client->connection.owner == getpid() ? EMQ_OK
-                                                : emq_text_fail_plain(&client->error, EMQ_EFORKED);
+    return !emq_owner_is_other(&client->connection.owner)
+               ? EMQ_OK
+               : emq_text_fail_plain(&client->error, EMQ_EFORKED);
 }
 
 int emq_client_connect(emq_client *client, emq_deadline deadline) {
@@ -40,7 +40,7 @@ static int run_handshake(emq_client *client) {
 static emq_client *allocate(void) {
     emq_client *client = emq_calloc(1, sizeof(*client));
     if (client != NULL) {
-        client->connection.owner = getpid();
+        emq_owner_set(&client->connection.owner);
     }
     return client;
 }
@@ -53,6 +53,7 @@ int emq_client_new(emq_client **out, const emq_client_options *options) {
     }
     int result = emq_settings_init(&client->settings, options);
     if (result == EMQ_ENOMEM) {
+        emq_owner_clear(&client->connection.owner);
         emq_free(client);
         return result;
     }
@@ -114,6 +115,7 @@ int emq_client_reconnect(emq_client *client) {
 void emq_client_close(emq_client *client) {
     if (client != NULL) {
         emq_connection_close(&client->connection);
+        emq_owner_clear(&client->connection.owner);
         emq_line_clear(&client->line);
         emq_settings_clear(&client->settings);
         emq_free(client);
@@ -122,7 +124,7 @@ void emq_client_close(emq_client *client) {
 
 int emq_client_is_open(const emq_client *client) {
     return client != NULL && client->connection.context != NULL &&
-           client->connection.owner == getpid();
+           !emq_owner_is_other(&client->connection.owner);
 }
 
 const char *emq_client_get_error(const emq_client *client) {

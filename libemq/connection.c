@@ -12,27 +12,32 @@
 #include "line.h"
 #include "result.h"
 #include "sigpipe.h"
+#include "socket.h"
 #include "tls.h"
 
-/* hiredis moves what is left of its buffer after each write, so it is fed slice by slice: a large
- * request given whole would be moved again and again. */
+/* TLS writes from hiredis's buffer. What is left of that is moved after each write, so it is fed
+ * slice by slice: a large request given whole would be moved again and again. */
 #define SLICE ((size_t)256 * 1024)
+
+/* What is kept of the memory for requests from call to call. */
+#define REQUEST_KEPT ((size_t)64 * 1024)
+
+#define READ ((size_t)16 * 1024) /* at a time, of what is received; hiredis takes as much */
 
 /* What goes on while an exchange lasts. */
 typedef struct exchange {
     redisContext *context;
     struct ssl_st *ssl;
-    const emq_line *lines; /* NULL when all is formatted from the start; then: */
-    const size_t *ends;    /* where each command ends */
-    redisReply **replies;
-    int count; /* of lines, and of replies */
-    int formatted;
-    int received;
-    char *owned;         /* the line that was formatted last */
-    const char *request; /* what is being sent, and how much of it hiredis has */
+    const char *request;
     size_t length;
-    size_t given;
-    int is_sent;      /* every line to its last byte */
+    size_t given;       /* bytes of it that the socket has, or hiredis with TLS */
+    const size_t *ends; /* where each command ends; NULL when it does not matter */
+    redisReply **replies;
+    int count; /* of commands, and of replies */
+    int received;
+    emq_batch *batch; /* who is told of its replies, or NULL */
+    int is_sent;      /* the request to its last byte */
+    int is_refused;   /* the last reply was an error */
     int is_first;     /* on this connection */
     int is_pushed_to; /* more may come than was asked for */
     emq_text *error;
@@ -54,7 +59,9 @@ int emq_connection_open(emq_connection *connection, const emq_endpoint *endpoint
         return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
     context->flags &= ~REDIS_BLOCK;
-    *connection = (emq_connection){.context = context, .is_fresh = 1, .owner = getpid()};
+    connection->context = context;
+    connection->ssl = NULL;
+    connection->is_fresh = 1;
     emq_limits_set(&connection->limits, context->reader);
     return EMQ_OK;
 }
@@ -65,6 +72,7 @@ void emq_connection_close(emq_connection *connection) {
         connection->context = NULL;
         connection->ssl = NULL;
     }
+    emq_buffer_clear(&connection->request);
 }
 
 int emq_connection_start_tls(emq_connection *connection, const emq_client_options *options,
@@ -111,8 +119,7 @@ static int fail_turned_away(const exchange *x, const redisReply *reply) {
 
 static int fail_lost(const exchange *x) {
     /* a server that turns a connection away says why and closes it */
-    if (x->is_first && x->received == 1 && x->count > 1 &&
-        x->replies[0]->type == REDIS_REPLY_ERROR) {
+    if (x->is_first && x->received == 1 && x->count > 1 && x->is_refused) {
         return fail_turned_away(x, x->replies[0]);
     }
     int result = find_tls_refusal(x);
@@ -153,11 +160,8 @@ static int is_early(const exchange *x, const redisReply *reply) {
            reply->type != REDIS_REPLY_ERROR;
 }
 
-/* Reads what is there and takes the replies that are complete. */
-static int receive(exchange *x) {
-    if (read_some(x) != REDIS_OK) {
-        return fail_context(x);
-    }
+/* Takes the replies that are complete. */
+static int take_replies(exchange *x) {
     while (x->received < x->count) {
         void *reply = NULL;
         if (redisGetReplyFromReader(x->context, &reply) != REDIS_OK) {
@@ -170,9 +174,31 @@ static int receive(exchange *x) {
             freeReplyObject(reply);
             return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer answered before it was asked");
         }
+        x->is_refused = ((redisReply *)reply)->type == REDIS_REPLY_ERROR;
         x->replies[x->received++] = reply;
+        if (x->batch != NULL) {
+            x->batch->on_reply(x->batch, x->received - 1);
+        }
     }
     return EMQ_OK;
+}
+
+/* Reads what is there and takes the replies. */
+static int receive(exchange *x) {
+    char bytes[READ];
+    size_t got = 0;
+    int result = EMQ_OK;
+    if (x->ssl != NULL) {
+        return read_some(x) == REDIS_OK ? take_replies(x) : fail_context(x);
+    }
+    if (emq_socket_receive(x->context, bytes, sizeof(bytes), &got) != REDIS_OK) {
+        return fail_context(x);
+    }
+    for (size_t at = 0; at < got && result == EMQ_OK;) {
+        result = emq_socket_feed(x->context, bytes, got, &at) == REDIS_OK ? take_replies(x)
+                                                                          : fail_context(x);
+    }
+    return result;
 }
 
 static int has_unread_bytes(const redisContext *context) {
@@ -230,59 +256,43 @@ static int check_size(const emq_line *lines, int count, emq_text *error) {
     return EMQ_OK;
 }
 
-static int format_next(exchange *x) {
-    const emq_line *line = &x->lines[x->formatted];
-    redisFreeCommand(x->owned);
-    x->owned = NULL;
-    /* an int in hiredis 0.14 */
-    long long length = redisFormatCommandArgv(&x->owned, line->argc, line->argv, line->argvlen);
-    if (length < 0) {
-        x->owned = NULL;
+/* Gives hiredis the next bytes to write, a slice at most. */
+static int fill(exchange *x) {
+    size_t had = sdslen(x->context->obuf);
+    size_t left = x->length - x->given;
+    size_t n = had >= SLICE ? 0 : SLICE - had;
+    n = left < n ? left : n;
+    if (n > 0 && redisAppendFormattedCommand(x->context, x->request + x->given, n) != REDIS_OK) {
         return emq_text_fail_plain(x->error, EMQ_ENOMEM);
     }
-    x->request = x->owned;
-    x->formatted++;
-    x->length = (size_t)length;
-    x->given = 0;
+    x->given += n;
     return EMQ_OK;
 }
 
-static int is_given_whole(const exchange *x) {
-    return x->formatted == x->count && x->given == x->length;
-}
-
-/* Gives hiredis the next bytes to write, a slice at most. */
-static int fill(exchange *x) {
-    int result = EMQ_OK;
-    while (result == EMQ_OK && !is_given_whole(x) && sdslen(x->context->obuf) < SLICE) {
-        if (x->given == x->length) {
-            result = format_next(x);
-            continue;
-        }
-        size_t left = x->length - x->given;
-        size_t n = left < SLICE ? left : SLICE;
-        if (redisAppendFormattedCommand(x->context, x->request + x->given, n) != REDIS_OK) {
-            return emq_text_fail_plain(x->error, EMQ_ENOMEM);
-        }
-        x->given += n;
-    }
-    return result;
-}
-
-static int send_some(exchange *x) {
+static int send_with_tls(exchange *x) {
     emq_sigpipe saved;
     int is_empty = 0;
     int result = fill(x);
     if (result != EMQ_OK) {
         return result;
     }
-    if (x->ssl != NULL) {
-        emq_tls_prepare();
-    }
+    emq_tls_prepare();
     emq_sigpipe_hold(&saved);
     int failed = redisBufferWrite(x->context, &is_empty) != REDIS_OK;
     emq_sigpipe_release(&saved, failed);
-    x->is_sent = is_empty && is_given_whole(x);
+    x->is_sent = is_empty && x->given == x->length;
+    return failed ? fail_context(x) : EMQ_OK;
+}
+
+static int send_some(exchange *x) {
+    size_t sent = 0;
+    if (x->ssl != NULL) {
+        return send_with_tls(x);
+    }
+    int failed =
+        emq_socket_send(x->context, x->request + x->given, x->length - x->given, &sent) != REDIS_OK;
+    x->given += sent;
+    x->is_sent = x->given == x->length;
     return failed ? fail_context(x) : EMQ_OK;
 }
 
@@ -319,7 +329,7 @@ static int converse(exchange *x, emq_deadline deadline) {
         return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer answered more than was asked");
     }
     /* an answer to a request that has not been sent whole can only be a refusal */
-    if (!x->is_sent && x->replies[x->count - 1]->type != REDIS_REPLY_ERROR) {
+    if (!x->is_sent && !x->is_refused) {
         return emq_text_fail(x->error, EMQ_EPROTOCOL, "the peer answered before it was asked");
     }
     return EMQ_OK;
@@ -344,10 +354,31 @@ static int run_exchange(emq_connection *connection, exchange *x, emq_deadline de
 
 /* A connection that was opened before a fork is the parent's: not a byte of it, nor a close. */
 static int is_anothers(const emq_connection *connection) {
-    return connection->owner != 0 && connection->owner != getpid();
+    return emq_owner_is_other(&connection->owner);
 }
 
-static int exchange_lines(emq_connection *connection, exchange *x, emq_deadline deadline) {
+/* Makes the request of the lines, behind what is left of the last one. */
+static int encode(emq_connection *connection, exchange *x, const emq_line *lines, int count) {
+    emq_buffer *buffer = &connection->request;
+    int result = EMQ_OK;
+    for (int i = 0; i < count && result == EMQ_OK; i++) {
+        result = emq_buffer_append_line(buffer, &lines[i]);
+    }
+    x->request = buffer->bytes;
+    x->length = buffer->length;
+    return result == EMQ_OK ? EMQ_OK : emq_text_fail_plain(x->error, result);
+}
+
+/* The first request on a connection may hold a password. */
+static void let_go_of_request(emq_connection *connection, const exchange *x) {
+    connection->request.length = 0;
+    if (x->is_first || connection->request.capacity > REQUEST_KEPT) {
+        emq_buffer_clear(&connection->request);
+    }
+}
+
+static int exchange_lines(emq_connection *connection, exchange *x, const emq_line *lines,
+                          emq_deadline deadline) {
     for (int i = 0; i < x->count; i++) {
         x->replies[i] = NULL;
     }
@@ -357,12 +388,15 @@ static int exchange_lines(emq_connection *connection, exchange *x, emq_deadline 
     if (x->context == NULL) {
         return emq_text_fail_plain(x->error, EMQ_ECLOSED);
     }
-    int result = check_size(x->lines, x->count, x->error);
+    int result = check_size(lines, x->count, x->error);
     if (result != EMQ_OK) {
         return result;
     }
-    result = run_exchange(connection, x, deadline);
-    redisFreeCommand(x->owned);
+    result = encode(connection, x, lines, x->count);
+    if (result == EMQ_OK) {
+        result = run_exchange(connection, x, deadline);
+    }
+    let_go_of_request(connection, x);
     if (result != EMQ_OK) {
         free_replies(x);
     }
@@ -376,39 +410,36 @@ int emq_connection_exchange(emq_connection *connection, const emq_line *lines, i
                             redisReply **replies, emq_deadline deadline, emq_text *error) {
     exchange x = {.context = connection->context,
                   .ssl = connection->ssl,
-                  .lines = lines,
                   .replies = replies,
                   .count = count,
                   .is_first = connection->is_fresh,
                   .error = error};
-    return exchange_lines(connection, &x, deadline);
+    return exchange_lines(connection, &x, lines, deadline);
 }
 
 int emq_connection_subscribe(emq_connection *connection, const emq_line *line, redisReply **reply,
                              emq_deadline deadline, emq_text *error) {
     exchange x = {.context = connection->context,
                   .ssl = connection->ssl,
-                  .lines = line,
                   .replies = reply,
                   .count = 1,
                   .is_first = connection->is_fresh,
                   .is_pushed_to = 1,
                   .error = error};
-    return exchange_lines(connection, &x, deadline);
+    return exchange_lines(connection, &x, line, deadline);
 }
 
 int emq_connection_post(emq_connection *connection, const emq_line *line, emq_text *error) {
-    exchange x = {.context = connection->context,
-                  .ssl = connection->ssl,
-                  .lines = line,
-                  .count = 1,
-                  .is_sent = 1, /* for a failure: there is no request whose fate matters */
-                  .error = error};
+    exchange x = {
+        .context = connection->context, .ssl = connection->ssl, .count = 1, .error = error};
     if (x.context == NULL) {
         return emq_text_fail_plain(error, EMQ_ECLOSED);
     }
-    int result = send_some(&x);
-    redisFreeCommand(x.owned);
+    int result = encode(connection, &x, line, 1);
+    if (result == EMQ_OK) {
+        result = send_some(&x);
+        emq_buffer_drop(&connection->request, x.given);
+    }
     if (result != EMQ_OK) {
         emq_connection_close(connection);
     }
@@ -478,9 +509,9 @@ int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
                   .ends = batch->ends,
                   .replies = batch->replies,
                   .count = batch->count,
-                  .formatted = batch->count,
                   .request = batch->bytes,
                   .length = batch->length,
+                  .batch = batch,
                   .is_first = connection->is_fresh,
                   .error = error};
     batch->received = 0;

@@ -10,10 +10,11 @@
 #include <emq/client.h>
 #include <emq/line.h>
 #include <hiredis/hiredis.h>
-#include <sys/types.h>
 
 #include "deadline.h"
 #include "dial.h"
+#include "encode.h"
+#include "owner.h"
 #include "reply_limits.h"
 #include "text.h"
 
@@ -21,7 +22,8 @@ typedef struct emq_connection {
     redisContext *context; /* NULL when closed */
     struct ssl_st *ssl;    /* the context's own; NULL without TLS */
     int is_fresh;          /* nothing was sent on it yet */
-    pid_t owner;           /* the process that opened it; a child has no part in it */
+    emq_owner owner;       /* of what the connection is a part of, which sets it; or none */
+    emq_buffer request;    /* the one that is under way; its memory is kept */
     emq_limits limits;     /* of the replies; must stay where it is while the context lives */
 } emq_connection;
 
@@ -46,7 +48,8 @@ int emq_connection_exchange(emq_connection *connection, const emq_line *lines, i
                             redisReply **replies, emq_deadline deadline, emq_text *error);
 
 /* Commands that are formatted already, and what came of them. */
-typedef struct emq_batch {
+typedef struct emq_batch emq_batch;
+struct emq_batch {
     const char *bytes;
     size_t length;
     int count;            /* of the commands */
@@ -54,9 +57,13 @@ typedef struct emq_batch {
     redisReply **replies; /* room for that many */
     int received;         /* how many of them are there in the end, also after a failure */
     size_t sent;          /* how many bytes went out */
-} emq_batch;
+    /* A reply is there, while the batch may be under way. It may free that one, and note that. */
+    void (*on_reply)(emq_batch *batch, int index);
+    void *user;
+};
 
-/* The same for a batch. After a failure the replies that came are kept: they are the caller's. */
+/* The same for a batch. After a failure the replies that came are kept: they are the caller's, as
+ * far as on_reply has not freed them. */
 int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
                                   emq_deadline deadline, emq_text *error);
 

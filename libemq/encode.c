@@ -22,8 +22,7 @@ size_t emq_encoded_size_max(const emq_line *line) {
 }
 
 static size_t frame_length(size_t number) {
-    char text[EMQ_DECIMAL_MAX];
-    return 1 + emq_decimal_format(text, (int64_t)number) + 2;
+    return 1 + emq_decimal_length(number) + 2;
 }
 
 size_t emq_encoded_offset(const emq_line *line, int index) {
@@ -76,6 +75,15 @@ static char *put_line(char *next, const emq_line *line) {
     return next;
 }
 
+int emq_buffer_append(emq_buffer *buffer, const char *bytes, size_t n) {
+    int result = reserve(buffer, n);
+    if (result == EMQ_OK) {
+        memcpy(buffer->bytes + buffer->length, bytes, n);
+        buffer->length += n;
+    }
+    return result;
+}
+
 int emq_buffer_append_line(emq_buffer *buffer, const emq_line *line) {
     int result = reserve(buffer, emq_encoded_size_max(line));
     if (result == EMQ_OK) {
@@ -92,6 +100,13 @@ int emq_encode_line(char **out, size_t *length, const emq_line *line) {
     }
     *length = (size_t)(put_line(*out, line) - *out);
     return EMQ_OK;
+}
+
+void emq_buffer_drop(emq_buffer *buffer, size_t n) {
+    buffer->length -= n;
+    if (n > 0 && buffer->length > 0) {
+        memmove(buffer->bytes, buffer->bytes + n, buffer->length);
+    }
 }
 
 void emq_buffer_clear(emq_buffer *buffer) {

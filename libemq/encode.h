@@ -17,11 +17,15 @@ size_t emq_encoded_size_max(const emq_line *line);
 /* Where the bytes of an argument stand in the line that is encoded, from its start. */
 size_t emq_encoded_offset(const emq_line *line, int index);
 
-/* Appends a line. 0; EMQ_ENOMEM. */
+/* Appends bytes, or a line. 0; EMQ_ENOMEM. */
+int emq_buffer_append(emq_buffer *buffer, const char *bytes, size_t n);
 int emq_buffer_append_line(emq_buffer *buffer, const emq_line *line);
 
 /* A line by itself: `*out` is to be freed with emq_free. 0; EMQ_ENOMEM. */
 int emq_encode_line(char **out, size_t *length, const emq_line *line);
+
+/* Takes so many bytes away from its start. */
+void emq_buffer_drop(emq_buffer *buffer, size_t n);
 
 void emq_buffer_clear(emq_buffer *buffer);
 

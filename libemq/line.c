@@ -54,12 +54,17 @@ typedef struct line_writer {
     size_t left;
 } line_writer;
 
-/* Every key, the id and each number: what a line keeps itself, at most; and the same of a member of
- * a batch. */
-#define LINE_TEXT_MAX                                                                              \
-    (EMQ_DECIMAL_MAX + (size_t)EMQ_VERB_KEYS_MAX * (EMQ_KEY_MAX + 1) +                             \
-     (size_t)EMQ_VERB_VALUES_MAX * EMQ_DECIMAL_MAX)
+/* What a line keeps of a member of a batch, at most. */
 #define MEMBER_TEXT_MAX ((size_t)EMQ_ID_LEN + EMQ_DECIMAL_MAX)
+
+/* Every key, the id and each number: what a line keeps itself, at most. An allocator gives the
+ * usual line of a short queue at once, and has to look for one that has room for the longest. */
+static size_t text_size_max(const emq_verb *verb, const line_parts *parts) {
+    size_t queue = parts->queue == NULL ? 0 : strnlen(parts->queue, EMQ_QUEUE_MAX);
+    size_t key = EMQ_KEY_MAX + 1 - EMQ_QUEUE_MAX + queue;
+    return EMQ_DECIMAL_MAX + (size_t)verb->key_count * key +
+           (size_t)verb->value_count * EMQ_DECIMAL_MAX + parts->members * MEMBER_TEXT_MAX;
+}
 
 /* One block holds the pointers, the lengths and the texts; it is kept for the next line. */
 static int prepare(line_writer *writer, emq_line *line, int argc, size_t text_size) {
@@ -306,7 +311,7 @@ static int build(emq_line *out, emq_verb_symbol symbol, line_parts *parts) {
     int argc = 1 + emq_verb_counts_keys(verb) + verb->key_count + count_values(verb, parts) +
                verb->repeated * (int)parts->members;
     line_writer writer;
-    int result = prepare(&writer, out, argc, LINE_TEXT_MAX + parts->members * MEMBER_TEXT_MAX);
+    int result = prepare(&writer, out, argc, text_size_max(verb, parts));
     if (result == EMQ_OK) {
         result = add_arguments(&writer, verb, parts);
     }

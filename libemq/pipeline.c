@@ -37,8 +37,11 @@ struct emq_pipeline {
     size_t *ends;         /* where each entry ends in the bytes */
     size_t count;
     size_t capacity;
+    size_t decoded; /* how many of the answers, from the first */
+    int is_ended;   /* by what one of them says */
     int has_run;
-    int failure; /* of the run as a whole, and its sentence */
+    emq_text broken_text; /* of an answer that can't be one */
+    int failure;          /* of the run as a whole, and its sentence */
     emq_text failure_text;
     emq_text text; /* of the entry that was asked about last */
 };
@@ -400,28 +403,51 @@ static int decode_entry(emq_pipeline *p, size_t i) {
     return result;
 }
 
-/* An answer that can't be one makes those behind it worthless: they may belong to other entries. So
- * do bytes behind the last answer to all of them. */
-static void decode_all(emq_pipeline *p, const emq_batch *batch) {
-    size_t trusted = (size_t)batch->received;
-    if (p->failure == EMQ_EPROTOCOL && trusted == p->count) {
-        trusted = 0;
+/* Whether nothing is left in the reply that anybody may ask for. */
+static int is_used_up(const pipeline_entry *entry) {
+    return entry->result >= 0 && !entry->is_raw && entry->outcome.list == NULL;
+}
+
+/* Decodes an answer while the server works on the next ones. One that can't be an answer makes
+ * those behind it worthless: they may belong to other entries. */
+static void take_reply(emq_batch *batch, int index) {
+    emq_pipeline *p = batch->user;
+    size_t i = (size_t)index;
+    pipeline_entry *entry = &p->entries[i];
+    if (p->decoded < i) {
+        return;
     }
-    for (size_t i = 0; i < p->count; i++) {
-        pipeline_entry *entry = &p->entries[i];
-        if (i >= trusted) {
-            entry->result = result_without_answer(p, i, batch->sent);
-            continue;
+    entry->result = decode_entry(p, i);
+    if (entry->result == EMQ_EPROTOCOL) {
+        p->broken_text = p->text;
+        return;
+    }
+    p->decoded = i + 1;
+    p->is_ended = p->is_ended || emq_client_ends_connection(p->client, entry->result);
+    if (is_used_up(entry)) {
+        freeReplyObject(p->replies[i]);
+        p->replies[i] = NULL;
+    }
+}
+
+/* What came of those without an answer. Bytes behind the last answer make all of them worthless. */
+static void settle(emq_pipeline *p, const emq_batch *batch) {
+    size_t received = (size_t)batch->received;
+    size_t trusted = p->failure == EMQ_EPROTOCOL && received == p->count ? 0 : p->decoded;
+    size_t broken = p->count;
+    if (trusted == p->decoded && trusted < received) {
+        broken = trusted;
+        p->failure = EMQ_EPROTOCOL;
+        p->failure_text = p->broken_text;
+    }
+    for (size_t i = trusted; i < p->count; i++) {
+        emq_outcome_clear(&p->entries[i].outcome);
+        if (i != broken) {
+            p->entries[i].result = result_without_answer(p, i, batch->sent);
         }
-        entry->result = decode_entry(p, i);
-        if (entry->result == EMQ_EPROTOCOL) {
-            trusted = 0;
-            p->failure = EMQ_EPROTOCOL;
-            p->failure_text = p->text;
-        }
-        if (emq_client_ends_connection(p->client, entry->result)) {
-            emq_connection_close(&p->client->connection);
-        }
+    }
+    if (p->is_ended || broken < p->count) {
+        emq_connection_close(&p->client->connection);
     }
 }
 
@@ -464,15 +490,19 @@ int emq_pipeline_run(emq_pipeline *p) {
                        .length = p->buffer.length,
                        .count = (int)p->count,
                        .ends = p->ends,
-                       .replies = p->replies};
+                       .replies = p->replies,
+                       .on_reply = take_reply,
+                       .user = p};
     emq_text_clear(&client->error);
+    p->decoded = 0;
+    p->is_ended = 0;
     p->has_run = 1;
     if (p->count == 0) {
         return EMQ_OK;
     }
     p->failure =
         emq_connection_exchange_batch(&client->connection, &batch, deadline, &p->failure_text);
-    decode_all(p, &batch);
+    settle(p, &batch);
     sum_up(p);
     admit_again(p, deadline);
     if (p->failure == EMQ_OK) {

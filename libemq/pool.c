@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "memory.h"
 
@@ -43,7 +42,7 @@ typedef struct waiter {
 } waiter;
 
 struct emq_pool {
-    pid_t owner; /* in a child of it the mutex may be locked for ever: nothing is touched there */
+    emq_owner owner; /* in a child the mutex may be locked for ever: nothing is touched there */
     pthread_mutex_t mutex;
     emq_settings settings; /* of the clients */
     emq_pool_options options;
@@ -108,7 +107,7 @@ int emq_pool_open(emq_pool **out, const emq_client_options *client,
         emq_free(pool);
         return EMQ_ENOMEM;
     }
-    pool->owner = getpid();
+    emq_owner_set(&pool->owner);
     pool->options = own;
     pool->references = 1;
     pool->end = &pool->first;
@@ -118,7 +117,7 @@ int emq_pool_open(emq_pool **out, const emq_client_options *client,
 }
 
 static int is_forked(const emq_pool *pool) {
-    return pool->owner != getpid();
+    return emq_owner_is_other(&pool->owner);
 }
 
 static void lock(emq_pool *pool) {
@@ -137,6 +136,7 @@ static void unlock_and_drop(emq_pool *pool, uint32_t references) {
     if (is_last) {
         (void)pthread_mutex_destroy(&pool->mutex);
         emq_settings_clear(&pool->settings);
+        emq_owner_clear(&pool->owner);
         emq_free(pool);
     }
 }
@@ -417,6 +417,7 @@ static void free_copy(emq_pool *pool) {
         emq_client_close(idle);
     }
     emq_settings_clear(&pool->settings);
+    emq_owner_clear(&pool->owner);
     emq_free(pool);
 }
 

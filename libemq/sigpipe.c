@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing without SIGPIPE. No hiredis sends with MSG_NOSIGNAL, and a TLS library writes by itself,
- * so the signal is held off around the write: it goes to the writing thread alone. */
+/* Writing without SIGPIPE where it can't be asked for (see socket.c): a TLS library writes by
+ * itself, so the signal is held off around the write: it goes to the writing thread alone. */
 #include "sigpipe.h"
 
 #include <errno.h>

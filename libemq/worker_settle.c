@@ -265,7 +265,11 @@ static int find_trouble(const batch *b) {
     return EMQ_OK;
 }
 
-static meaning read_result(const emq_task *task, int result) {
+/* What it means of a settle that was handed to the connection, or was not. */
+static meaning read_result(const emq_task *task, int result, int was_handed) {
+    if (result == EMQ_ENOMEM) { /* there may have been none for the answer alone */
+        return was_handed ? MEANS_UNSURE : MEANS_AGAIN;
+    }
     switch (emq_err_class(result)) {
     case EMQ_CLASS_OK:
         /* "gone" to a repeat says that the first one was done */
@@ -278,9 +282,7 @@ static meaning read_result(const emq_task *task, int result) {
     case EMQ_CLASS_PROTOCOL:
         return MEANS_UNSURE;
     default:
-        return result == EMQ_ECLOSED || result == EMQ_ENOMEM || is_operators(result)
-                   ? MEANS_AGAIN
-                   : MEANS_REFUSED;
+        return result == EMQ_ECLOSED || is_operators(result) ? MEANS_AGAIN : MEANS_REFUSED;
     }
 }
 
@@ -342,7 +344,7 @@ static void count_end(emq_worker *worker, const item *it) {
  * asked alone, the server does. Nor is the right to one verb that to the other. */
 static void judge(item *it) {
     emq_worker *worker = it->task->worker;
-    it->means = read_result(it->task, it->result);
+    it->means = read_result(it->task, it->result, it->is_added);
     if (it->is_member &&
         (it->result == EMQ_ESTALE || it->result == EMQ_ENOTFLAT || it->result == EMQ_ENOPERM)) {
         it->task->is_alone = 1;

@@ -55,20 +55,28 @@ int emq_decimal_parse(int64_t *out, const char *text, size_t n, int64_t min, int
     return 1;
 }
 
-size_t emq_decimal_format(char *out, int64_t value) {
-    char reversed[EMQ_DECIMAL_MAX];
-    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    size_t digits = 0;
-    do {
-        reversed[digits++] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest > 0);
-    size_t n = 0;
-    if (value < 0) {
-        out[n++] = '-';
+size_t emq_decimal_length(uint64_t value) {
+    size_t digits = 1;
+    for (uint64_t rest = value; rest >= 10; rest /= 10) {
+        digits++;
     }
-    while (digits > 0) {
-        out[n++] = reversed[--digits];
+    return digits;
+}
+
+size_t emq_decimal_format(char *out, int64_t value) {
+    if (value >= 0 && value < 100) { /* most are: the lengths of arguments */
+        size_t last = value >= 10 ? 1 : 0;
+        out[0] = (char)('0' + value / 10);
+        out[last] = (char)('0' + value % 10);
+        return last + 1;
+    }
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    size_t sign = value < 0 ? 1 : 0;
+    size_t n = sign + emq_decimal_length(rest);
+    out[0] = '-'; /* the first digit's place where there is none */
+    for (size_t i = n; i > sign; i--) {
+        out[i - 1] = (char)('0' + rest % 10);
+        rest /= 10;
     }
     return n;
 }

@@ -133,6 +133,9 @@ int emq_decimal_parse(int64_t *out, const char *text, size_t n, int64_t min, int
 
 #define EMQ_DECIMAL_MAX 20 /* bytes of the longest int64 in decimal, sign included, no NUL */
 
+/* How many digits a number has in decimal. */
+size_t emq_decimal_length(uint64_t value);
+
 /* Writes an int64 in decimal, no NUL; out has EMQ_DECIMAL_MAX bytes. Returns the bytes written. */
 size_t emq_decimal_format(char *out, int64_t value);
 

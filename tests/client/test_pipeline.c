@@ -428,6 +428,61 @@ static void an_answer_too_many_is_not_believed(void **state) {
     close_on_peer(p);
 }
 
+/* Not even a job that was decoded before the others came. */
+static void a_job_with_an_answer_too_many_is_not_handed_out(void **state) {
+    const peer_script script = {
+        .steps = {PEER_HANDSHAKE, PEER_SENDS("*3\r\n$14\r\nJOB0KHTOWnGLuC\r\n$1\r\nx\r\n:1\r\n"),
+                  PEER_SENDS(":1\r\n:1\r\n")}};
+    (void)state;
+    peer *p = open_on_peer(&script, LONG_MS);
+    ADD(emq_pipeline_claim(pipeline, "q", 1000));
+    add_job("second");
+    EXPECT_RUN(EMQ_EPROTOCOL);
+    expect_entry(0, EMQ_EPROTOCOL);
+    expect_entry(1, EMQ_EPROTOCOL);
+    assert_null(emq_pipeline_take_job(pipeline, 0));
+    close_on_peer(p);
+}
+
+/* The peer does not read on before its answer is taken, and both are more than two sockets hold. */
+static void answers_are_read_while_entries_are_sent(void **state) {
+    enum { ANSWER = 32 * 1024 * 1024, ENTRIES = 8 };
+    static const char head[] = "*3\r\n$14\r\nJOB0KHTOWnGLuC\r\n$33554432\r\n";
+    static const char tail[] = "\r\n:1\r\n";
+    enum { HEAD = sizeof(head) - 1, TAIL = sizeof(tail) - 1 };
+    peer_script script = {.steps = {PEER_HANDSHAKE}};
+    char *answer = malloc((size_t)HEAD + ANSWER + TAIL);
+    char *payload = calloc(1, LARGE);
+    size_t size = 0;
+    (void)state;
+    assert_true(answer != NULL && payload != NULL);
+    memcpy(answer, head, HEAD);
+    memset(answer + HEAD, 'x', ANSWER);
+    memcpy(answer + HEAD + ANSWER, tail, TAIL);
+    peer_step *next = &script.steps[PEER_HANDSHAKE_COMMANDS];
+    *next++ = (peer_step){PEER_SEND, answer, (size_t)HEAD + ANSWER + TAIL};
+    for (int i = 0; i < ENTRIES; i++) {
+        *next++ = (peer_step)PEER_SENDS(":1\r\n");
+    }
+    peer *p = open_on_peer(&script, LONG_MS);
+    ADD(emq_pipeline_claim(pipeline, "q", 1000));
+    for (int i = 0; i < ENTRIES; i++) {
+        emq_id id = {{0}};
+        ADD(emq_pipeline_enqueue(pipeline, &id, "q", payload, LARGE));
+    }
+    EXPECT_RUN(EMQ_OK);
+    for (size_t i = 0; i <= ENTRIES; i++) {
+        expect_entry(i, EMQ_OK);
+    }
+    emq_job *job = emq_pipeline_take_job(pipeline, 0);
+    assert_non_null(emq_job_get_payload(job, &size));
+    assert_int_equal(size, ANSWER);
+    emq_job_free(job);
+    close_on_peer(p);
+    free(payload);
+    free(answer);
+}
+
 /* An answer that comes before its entry was sent answers something else. */
 static void an_early_answer_is_not_believed(void **state) {
     const peer_script script = {.steps = {PEER_HANDSHAKE, PEER_SENDS(":1\r\n:1\r\n")},
@@ -505,6 +560,8 @@ int main(void) {
         TEST(a_wrong_shape_ends_the_trust),
         TEST(noise_in_the_middle_ends_the_trust),
         TEST(an_answer_too_many_is_not_believed),
+        TEST(a_job_with_an_answer_too_many_is_not_handed_out),
+        TEST(answers_are_read_while_entries_are_sent),
         TEST(an_early_answer_is_not_believed),
         TEST(fresh_ids_that_are_taken_are_minted_again),
     };

@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "client.h"
 #include "fixture.h"
+#include "line.h"
 
 #define ID "$14\r\nJOB0KHTOWnGLuC\r\n"
 #define JOB_REPLY "*3\r\n" ID "$7\r\npayload\r\n:1\r\n"
@@ -360,6 +363,49 @@ static void wrong_calls_send_nothing(void **state) {
     peer_stop(p);
 }
 
+/* Reads what has come to a socket; returns how much there is by then. */
+static size_t drain(int fd, char *bytes, size_t had, size_t room) {
+    ssize_t got = 0;
+    while ((got = recv(fd, bytes + had, room - had, MSG_DONTWAIT)) > 0) {
+        had += (size_t)got;
+    }
+    return had;
+}
+
+/* A line that goes out in part is ended before the next one begins. */
+static void lines_that_are_posted_stay_whole(void **state) {
+    enum { POSTS = 4000, LINE = 24 };
+    static const char encoded[LINE + 1] = "*2\r\n$4\r\nPING\r\n$4\r\npong\r\n";
+    static char bytes[POSTS * LINE + 1];
+    const char *const words[] = {"PING", "pong"};
+    emq_line line = EMQ_LINE_INIT;
+    emq_text text;
+    int pair[2];
+    size_t got = 0;
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    assert_int_equal(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &(int){1}, sizeof(int)), 0);
+    emq_connection connection = {.context = redisConnectFd(pair[0])};
+    assert_int_equal(emq_line_raw(&line, 2, words, NULL), EMQ_OK);
+    for (int i = 0; i < POSTS; i++) {
+        assert_int_equal(emq_connection_post(&connection, &line, &text), EMQ_OK);
+        got = i % 64 == 63 ? drain(pair[1], bytes, got, sizeof(bytes)) : got;
+    }
+    while (got < (POSTS - 1) * (size_t)LINE) { /* each post takes with it what was left */
+        size_t before = got;
+        got = drain(pair[1], bytes, got, sizeof(bytes));
+        if (got == before) {
+            assert_int_equal(emq_connection_post(&connection, &line, &text), EMQ_OK);
+        }
+    }
+    for (size_t i = 0; i + LINE <= got; i += LINE) {
+        assert_memory_equal(bytes + i, encoded, LINE);
+    }
+    emq_connection_close(&connection);
+    emq_line_clear(&line);
+    (void)close(pair[1]);
+}
+
 /* Freeing them would use up the stack. */
 static void arrays_that_are_too_deep_are_refused(void **state) {
     static const char one[] = "*1\r\n";
@@ -402,6 +448,7 @@ int main(void) {
         cmocka_unit_test(a_fresh_id_that_exists_is_minted_anew),
         cmocka_unit_test(a_server_that_knows_every_id_is_not_believed),
         cmocka_unit_test(wrong_calls_send_nothing),
+        cmocka_unit_test(lines_that_are_posted_stay_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,6 +86,9 @@ static void check_format(int64_t value) {
     assert_int_equal(n, snprintf(expected, sizeof(expected), "%lld", (long long)value));
     assert_memory_equal(text, expected, n);
     assert_int_equal(text[n], '#');
+    if (value >= 0) {
+        assert_int_equal(emq_decimal_length((uint64_t)value), n);
+    }
 }
 
 static void decimals_are_written(void **state) {
