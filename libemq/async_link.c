@@ -20,7 +20,6 @@
 #define TLS_SLICE ((size_t)16 * 1024) /* one record: a write takes no more than that */
 #define SLICES_AT_ONCE 16             /* then the loop's other handles have their turn */
 #define READS_AT_ONCE 256
-#define READ ((size_t)16 * 1024)
 
 static void on_events(uv_poll_t *poll, int status, int events);
 
@@ -147,7 +146,7 @@ static void lose_lost(emq_link *link) {
     emq_session_lose(session, result);
 }
 
-/* The failure that a failed hiredis call stands for. */
+/* The failure that a failed call on the context stands for, hiredis's or one of socket.h. */
 static void lose_context(emq_link *link) {
     emq_session *session = link->session;
     const redisContext *context = link->context;
@@ -245,7 +244,7 @@ static int receive_with_tls(emq_link *link, size_t *got) {
 }
 
 static int receive_plain(emq_link *link, size_t *got) {
-    char bytes[READ];
+    char bytes[EMQ_SOCKET_READ];
     int result = emq_socket_receive(link->context, bytes, sizeof(bytes), got);
     link->session->bytes_in += *got;
     for (size_t at = 0; result == REDIS_OK && at < *got && !link->is_dropped;) {

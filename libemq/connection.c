@@ -22,8 +22,6 @@
 /* What is kept of the memory for requests from call to call. */
 #define REQUEST_KEPT ((size_t)64 * 1024)
 
-#define READ ((size_t)16 * 1024) /* at a time, of what is received; hiredis takes as much */
-
 /* What goes on while an exchange lasts. */
 typedef struct exchange {
     redisContext *context;
@@ -134,7 +132,7 @@ static int fail_lost(const exchange *x) {
                          x->context->errstr);
 }
 
-/* What a failed hiredis call stands for. */
+/* What a failed call on the context stands for, hiredis's or one of socket.h. */
 static int fail_context(const exchange *x) {
     switch (x->context->err) {
     case REDIS_ERR_PROTOCOL:
@@ -185,7 +183,7 @@ static int take_replies(exchange *x) {
 
 /* Reads what is there and takes the replies. */
 static int receive(exchange *x) {
-    char bytes[READ];
+    char bytes[EMQ_SOCKET_READ];
     size_t got = 0;
     int result = EMQ_OK;
     if (x->ssl != NULL) {

@@ -57,9 +57,10 @@ struct emq_batch {
     redisReply **replies; /* room for that many */
     int received;         /* how many of them are there in the end, also after a failure */
     size_t sent;          /* how many bytes went out */
-    /* A reply is there, while the batch may be under way. It may free that one, and note that. */
+    /* Called for each reply that has come, while the batch may still be under way; NULL: nobody is.
+     * It may free replies[index], and leaves NULL there then. */
     void (*on_reply)(emq_batch *batch, int index);
-    void *user;
+    void *user; /* on_reply's own */
 };
 
 /* The same for a batch. After a failure the replies that came are kept: they are the caller's, as

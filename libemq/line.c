@@ -57,8 +57,8 @@ typedef struct line_writer {
 /* What a line keeps of a member of a batch, at most. */
 #define MEMBER_TEXT_MAX ((size_t)EMQ_ID_LEN + EMQ_DECIMAL_MAX)
 
-/* Every key, the id and each number: what a line keeps itself, at most. An allocator gives the
- * usual line of a short queue at once, and has to look for one that has room for the longest. */
+/* Every key, the id and each number: what a line keeps itself, at most. No more than
+ * that: allocators have small blocks at hand, and look for one with room for the longest names. */
 static size_t text_size_max(const emq_verb *verb, const line_parts *parts) {
     size_t queue = parts->queue == NULL ? 0 : strnlen(parts->queue, EMQ_QUEUE_MAX);
     size_t key = EMQ_KEY_MAX + 1 - EMQ_QUEUE_MAX + queue;

@@ -430,8 +430,9 @@ static void take_reply(emq_batch *batch, int index) {
     }
 }
 
-/* What came of those without an answer. Bytes behind the last answer make all of them worthless. */
-static void settle(emq_pipeline *p, const emq_batch *batch) {
+/* Gives those without an answer, or with one that is not believed, their results. Bytes behind the
+ * last answer make all of them worthless. */
+static void finish_unanswered(emq_pipeline *p, const emq_batch *batch) {
     size_t received = (size_t)batch->received;
     size_t trusted = p->failure == EMQ_EPROTOCOL && received == p->count ? 0 : p->decoded;
     size_t broken = p->count;
@@ -502,7 +503,7 @@ int emq_pipeline_run(emq_pipeline *p) {
     }
     p->failure =
         emq_connection_exchange_batch(&client->connection, &batch, deadline, &p->failure_text);
-    settle(p, &batch);
+    finish_unanswered(p, &batch);
     sum_up(p);
     admit_again(p, deadline);
     if (p->failure == EMQ_OK) {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes over a socket without TLS, past hiredis, which would copy all that is written once more,
- * and has no way to ask for no SIGPIPE; and which reads little at a time. */
+/* Bytes over a socket without TLS, past hiredis: that copies all that is written once more, can't
+ * be told to raise no SIGPIPE, and is slow with much that it reads at once (emq_socket_feed). */
 #ifndef EMQ_LIBEMQ_SOCKET_H
 #define EMQ_LIBEMQ_SOCKET_H
 
 #include <hiredis/hiredis.h>
 #include <stddef.h>
+
+/* A size for the bytes that are received at once; hiredis takes as many. */
+#define EMQ_SOCKET_READ ((size_t)16 * 1024)
 
 /* Sends as much as goes at once, which may be nothing: *sent receives how much that was. REDIS_OK;
  * REDIS_ERR, with the context saying why, as after a write of hiredis's own. Raises no signal. */

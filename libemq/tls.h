@@ -16,8 +16,9 @@ struct ssl_st;
 int emq_tls_is_built_in(void);
 
 /* Makes what a connection needs, whatever its host is: whom it trusts, and who we are. It reads
- * files, of which the system's authorities take tens of milliseconds. Whole: all of them now; else
- * the handshake looks into folders of authorities for those that it needs. Thread-safe.
+ * files, of which the system's authorities take tens of milliseconds. With `is_whole` it reads all
+ * of them now; without, the handshake looks into folders of authorities for those that it needs.
+ * Thread-safe.
  *
  * 0; EMQ_EINVAL (a file can't be used); EMQ_ESYSTEM (it can't be read now); EMQ_ETLS; EMQ_ENOMEM;
  * EMQ_ENOTLS. */

@@ -38,16 +38,16 @@ typedef struct emq_worker_link {
     emq_client *client;
     const char *name; /* what it is for, in sentences */
     /* guarded by the mutex */
-    int cut;         /* a descriptor of the same socket, to end it from another thread; -1 */
-    int is_failing;  /* the last attempt to connect, or the last request, failed */
-    int trouble;     /* a failure that the hook was not told of yet; 0: none */
-    emq_text words;  /* of it */
-    int is_regained; /* a reconnect likewise */
-    int result;      /* of the last attempt or request */
-    uint64_t opened; /* its place among the openings and askings of the worker */
+    int cut;            /* a descriptor of the same socket, to end it from another thread; -1 */
+    int is_failing;     /* the last attempt to connect, or the last request, failed */
+    int trouble;        /* a failure that the hook was not told of yet; 0: none */
+    emq_text words;     /* of it */
+    int is_regained;    /* a reconnect likewise */
+    int result;         /* of the last attempt or request */
+    uint64_t opened_at; /* by the worker's logical clock */
     struct sockaddr_storage peer;
     int64_t client_id; /* of this connection, on the server; 0: not known */
-    uint64_t asked;    /* for that; a place likewise */
+    uint64_t asked_at; /* when it was last asked for, by that clock */
     /* the thread's own */
     uint32_t backoff_max_ms;
     unsigned int failures;
@@ -197,7 +197,7 @@ struct emq_worker {
     uint32_t idle;   /* handler threads that wait for a job */
     uint32_t waking; /* of these, those that were woken and are on their way */
     uint32_t claims_out;
-    uint64_t places;          /* given to openings and askings so far */
+    uint64_t logical_clock;   /* counts connects, and questions for the id of a connection */
     uint64_t virtual_time;    /* of the fair choice */
     int64_t watch_at;         /* when the watch looks next */
     int64_t server_offset_ms; /* unix time of the server less CLOCK_MONOTONIC, once known */

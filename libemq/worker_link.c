@@ -103,7 +103,7 @@ static void note_open(emq_worker_link *link) {
         wake_watch(worker);
     }
     link->was_open = 1;
-    link->opened = ++worker->places;
+    link->opened_at = ++worker->logical_clock;
     link->client_id = 0;
     note_peer(link);
     if (worker->phase == EMQ_PHASE_ENDED) {
@@ -165,9 +165,9 @@ int emq_worker_link_note(emq_worker_link *link, int result) {
 
 static int is_id_wanted(emq_worker_link *link, const emq_worker_link *other) {
     emq_worker_lock(link->worker);
-    int is_wanted = link->asked < link->opened || link->asked < other->opened;
+    int is_wanted = link->asked_at < link->opened_at || link->asked_at < other->opened_at;
     if (is_wanted) {
-        link->asked = ++link->worker->places;
+        link->asked_at = ++link->worker->logical_clock;
         link->client_id = 0;
     }
     emq_worker_unlock(link->worker);
@@ -191,6 +191,6 @@ void emq_worker_link_learn_id(emq_worker_link *link, const emq_worker_link *othe
 }
 
 int emq_worker_link_knows_id(const emq_worker_link *link, const emq_worker_link *other) {
-    return link->client_id != 0 && other->opened < link->asked &&
+    return link->client_id != 0 && other->opened_at < link->asked_at &&
            memcmp(&link->peer, &other->peer, sizeof(link->peer)) == 0;
 }

@@ -340,8 +340,9 @@ static void count_end(emq_worker *worker, const item *it) {
     }
 }
 
-/* With the mutex held: what the answer means. A batch does not say why it refused one of its jobs:
- * asked alone, the server does. Nor is the right to one verb that to the other. */
+/* With the mutex held: what the answer means. A batch does not say why it refused one of its jobs,
+ * and a user may have the right to EMQ.COMPLETE alone: such a job is asked for once more by itself.
+ */
 static void judge(item *it) {
     emq_worker *worker = it->task->worker;
     it->means = read_result(it->task, it->result, it->is_added);

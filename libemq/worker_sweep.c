@@ -13,9 +13,9 @@
 #include "peek.h"
 #include "worker.h"
 
-/* Of promotions: at first, and at least for who was not first. Who is first again and again comes
- * to none; he is the only one, since all others that looked have this or more behind each due time.
- */
+/* The spread of promotions: of a worker that has just started, and the least of one that was not
+ * first. One that is first again and again narrows it to nothing. No second one does at the same
+ * time: whoever finds that another was first is back at this much. */
 #define PROMOTE_SPREAD_MS 10
 #define PROMOTE_SPREAD_MAX_MS 400
 

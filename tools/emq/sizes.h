@@ -42,6 +42,7 @@ int sizes_read_paused(int *out, emq_client *client, const char *queue);
 
 /* Prints why they could not be read, and what the server said. */
 void sizes_print_result(const sizes *s);
+
 /* The members of a document about a queue. */
 json_t *sizes_to_json(const char *queue, const sizes *s);
 
