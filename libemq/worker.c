@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "condition.h"
 #include "memory.h"
@@ -159,7 +158,7 @@ emq_worker_event emq_worker_task_event(emq_task *task, emq_worker_event_kind kin
 }
 
 static int is_forked(const emq_worker *worker) {
-    return worker->owner != getpid();
+    return emq_owner_is_other(&worker->owner);
 }
 
 static void destroy_conditions(emq_worker *worker, int count) {
@@ -232,6 +231,7 @@ static void release(emq_worker *worker) {
     (void)pthread_mutex_destroy(&worker->reader_mutex);
     (void)pthread_mutex_destroy(&worker->mutex);
     destroy_conditions(worker, CONDITIONS);
+    emq_owner_clear(&worker->owner);
     emq_free(worker->handlers);
     emq_free(worker);
 }
@@ -251,7 +251,7 @@ int emq_worker_open(emq_worker **out, const emq_client_options *client,
     if (worker == NULL) {
         return EMQ_ENOMEM;
     }
-    worker->owner = getpid();
+    emq_owner_set(&worker->owner);
     worker->options = own;
     worker->stop_at = worker->cut_at = TIME_NEVER;
     worker->give_up_at = worker->watch_at = TIME_NEVER;
@@ -264,6 +264,7 @@ int emq_worker_open(emq_worker **out, const emq_client_options *client,
         result = EMQ_ESYSTEM;
     }
     if (result != EMQ_OK) {
+        emq_owner_clear(&worker->owner);
         emq_free(worker);
         return result;
     }

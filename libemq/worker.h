@@ -22,11 +22,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
-#include <sys/types.h>
 
 #include "client.h"
 #include "deadline.h"
 #include "job.h"
+#include "owner.h"
 
 #define TIME_NEVER INT64_MAX
 
@@ -155,7 +155,7 @@ typedef enum emq_worker_phase {
 } emq_worker_phase;
 
 struct emq_worker {
-    pid_t owner; /* in a child of it the mutex may be locked for ever: nothing is touched there */
+    emq_owner owner; /* in a child the mutex may be locked for ever: nothing is touched there */
     pthread_mutex_t mutex;
     emq_settings settings; /* of the clients */
     emq_worker_options options;

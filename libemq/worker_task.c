@@ -4,7 +4,6 @@
 #include <emq/read.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "memory.h"
 #include "wire.h"
@@ -161,7 +160,7 @@ void emq_task_decide(emq_task *task, emq_task_verdict verdict) {
 
 /* Whether it is another process than the one that opened the worker. */
 static int is_forked(const emq_task *task) {
-    return task->worker->owner != getpid();
+    return emq_owner_is_other(&task->worker->owner);
 }
 
 /* What is told. */

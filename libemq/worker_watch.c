@@ -3,7 +3,6 @@
  * leases that ran out by the worker's own clock and runs that take too long, ends a drain at its
  * deadline, calls the hooks that nobody else calls, and speaks to systemd. */
 #include <string.h>
-#include <unistd.h>
 
 #include "worker.h"
 #include "worker_systemd.h"
@@ -174,7 +173,7 @@ int emq_worker_get_health(emq_worker_health *out, emq_worker *worker, const char
         out->size > STRUCT_SIZE_MAX) {
         return EMQ_EINVAL;
     }
-    if (worker->owner != getpid()) {
+    if (emq_owner_is_other(&worker->owner)) {
         return EMQ_EFORKED;
     }
     emq_worker_lock(worker);
