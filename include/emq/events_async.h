@@ -105,8 +105,8 @@ EMQ_API int emq_events_async_open(emq_events_async **out, struct uv_loop_s *loop
  * Ends a subscription, in whatever state it is: no other callback runs any more, then `callback`
  * does, then the memory is freed; on the loop, and not from inside this call. No handle is left on
  * the loop. A look-up of a host name that can't be interrupted keeps the loop running until the
- * resolver is done; `callback` doesn't wait for it. With TLS it waits for files that are being
- * read.
+ * resolver is done; `callback` doesn't wait for it. It does wait for files that are being read, of
+ * TLS or a password.
  *
  * @param events   the subscription. It may be used until `callback` has run.
  * @param callback told when it is gone; may be NULL.

@@ -29,7 +29,8 @@ typedef struct emq_allocator {
  * in this process: nobody else may have used hiredis before. hiredis 0.14 takes its memory from the
  * C library, and ends the process when it gets none for some of its parts. What the C library
  * itself allocates (a look-up of a name, a thread), and what jansson needs while a message of a
- * subscription is read, is not affected.
+ * subscription is read, is not affected; nor is the page of each client, pool and worker by which a
+ * forked child is known, which comes from the kernel.
  *
  * @param allocator the functions, copied.
  * @return 0; EMQ_EINVAL: a function other than calloc is missing, another size, a second call, or
