@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,16 +11,12 @@
 #include <unistd.h>
 
 #include "async.h"
+#include "gate.h"
 #include "loop.h"
 
 #define SLOW "emq-test-slow"
 
-static struct {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    int is_held;
-    int begun;
-} disk = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
+static gate disk = GATE_INIT;
 
 typedef int (*open_fn)(const char *, int, ...);
 
@@ -37,34 +32,9 @@ EMQ_API int open(const char *path, int flags, ...) {
         va_end(rest);
     }
     if (strstr(path, SLOW) != NULL) {
-        (void)pthread_mutex_lock(&disk.mutex);
-        disk.begun++;
-        while (disk.is_held) {
-            (void)pthread_cond_wait(&disk.changed, &disk.mutex);
-        }
-        (void)pthread_mutex_unlock(&disk.mutex);
+        gate_pass(&disk);
     }
     return real(path, flags, mode);
-}
-
-static void hold_disk(int is_held) {
-    (void)pthread_mutex_lock(&disk.mutex);
-    disk.is_held = is_held;
-    disk.begun = is_held ? 0 : disk.begun;
-    (void)pthread_cond_broadcast(&disk.changed);
-    (void)pthread_mutex_unlock(&disk.mutex);
-}
-
-static int get_begun(void) {
-    (void)pthread_mutex_lock(&disk.mutex);
-    int begun = disk.begun;
-    (void)pthread_mutex_unlock(&disk.mutex);
-    return begun;
-}
-
-static int has_begun(void *data) {
-    (void)data;
-    return get_begun() > 0;
 }
 
 static char file_name[64];
@@ -76,13 +46,13 @@ static int write_file(void **state) {
     assert_non_null(file);
     assert_true(fputs("password\n", file) >= 0);
     assert_int_equal(fclose(file), 0);
-    hold_disk(1);
+    gate_hold(&disk);
     return 0;
 }
 
 static int remove_file(void **state) {
     (void)state;
-    hold_disk(0);
+    gate_open(&disk);
     (void)unlink(file_name);
     return 0;
 }
@@ -100,10 +70,20 @@ static emq_client_options options_with_file(const peer *p, uint32_t connect_time
     return options;
 }
 
-static void expect_password(peer *p) {
+static void expect_command(peer *p, const char *want) {
     char *command = peer_command(p, 0);
-    assert_string_equal(command, "AUTH password");
+    assert_string_equal(command, want);
     free(command);
+}
+
+/* The request is answered behind an AUTH with the password of the file, and all is over. */
+static void expect_served(test_loop *t, outcome *out, peer *p) {
+    loop_until_ended(t, out, 1);
+    EXPECT_OUTCOME(out, EMQ_OK);
+    expect_command(p, "AUTH password");
+    outcome_clear(out);
+    loop_finish(t);
+    peer_stop(p);
 }
 
 static void the_loop_goes_on_meanwhile(void **state) {
@@ -114,17 +94,12 @@ static void the_loop_goes_on_meanwhile(void **state) {
     emq_client_options options = options_with_file(p, LONG_MS);
     loop_open(&t, &options, &loop_short_pause);
     loop_submit(&t, ping_request(), &out);
-    loop_until(&t, has_begun, NULL);
+    loop_until(&t, gate_is_reached, &disk);
     loop_rest(&t);
     assert_int_equal(out.calls, 0);
     assert_int_equal(peer_connections(p), 0);
-    hold_disk(0);
-    loop_until_ended(&t, &out, 1);
-    EXPECT_OUTCOME(&out, EMQ_OK);
-    expect_password(p);
-    outcome_clear(&out);
-    loop_finish(&t);
-    peer_stop(p);
+    gate_open(&disk);
+    expect_served(&t, &out, p);
 }
 
 static int is_told_enough(void *data) {
@@ -144,14 +119,9 @@ static void one_reading_serves_many_attempts(void **state) {
     loop_until(&t, is_told_enough, &t);
     loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ECONNTIMEOUT);
     assert_non_null(strstr(emq_async_get_error(t.client), "files"));
-    assert_int_equal(get_begun(), 1);
-    hold_disk(0);
-    loop_until_ended(&t, &out, 1);
-    EXPECT_OUTCOME(&out, EMQ_OK);
-    expect_password(p);
-    outcome_clear(&out);
-    loop_finish(&t);
-    peer_stop(p);
+    assert_int_equal(gate_arrived(&disk), 1);
+    gate_open(&disk);
+    expect_served(&t, &out, p);
 }
 
 static void close_in_child(void *data) {
@@ -169,14 +139,14 @@ static void closed_while_it_is_read(void **state) {
     emq_client_options options = options_with_file(p, LONG_MS);
     loop_open(&t, &options, NULL);
     loop_submit(&t, ping_request(), &out);
-    loop_until(&t, has_begun, NULL);
+    loop_until(&t, gate_is_reached, &disk);
     run_child(close_in_child, &t);
     assert_int_equal(emq_async_reconnect(t.client), EMQ_OK);
     loop_rest(&t);
     loop_close_client(&t);
     loop_rest(&t);
     assert_int_equal(t.closes, 0);
-    hold_disk(0);
+    gate_open(&disk);
     loop_finish(&t);
     EXPECT_OUTCOME(&out, EMQ_ECLOSED);
     assert_int_equal(peer_connections(p), 0);
@@ -194,26 +164,26 @@ static void a_reading_that_has_not_begun_is_canceled(void **state) {
         loop_open(&t[i], &options, NULL);
         loop_rest(&t[i]);
     }
-    int begun = get_begun();
+    int begun = gate_arrived(&disk);
     assert_in_range(begun, 1, CLIENTS - 1);
     for (int i = 0; i < CLIENTS; i++) {
         loop_close_client(&t[i]);
     }
-    hold_disk(0);
+    gate_open(&disk);
     for (int i = 0; i < CLIENTS; i++) {
         loop_finish(&t[i]);
     }
-    assert_int_equal(get_begun(), begun);
+    assert_int_equal(gate_arrived(&disk), begun);
     peer_stop(p);
 }
 
-/* The file of the sentinels' password is still being read when the one of the servers is wanted:
- * neither is taken for the other one. */
 static int is_at_second(void *data) {
     const test_loop *t = data;
     return t->client->session.search.current == 1 && t->client->session.stage == EMQ_STAGE_LOADING;
 }
 
+/* The file of the sentinels' password is still being read when the one of the servers is wanted:
+ * neither is taken for the other one. */
 static void each_side_gets_its_own_password(void **state) {
     test_loop t;
     outcome out = {0};
@@ -235,18 +205,14 @@ static void each_side_gets_its_own_password(void **state) {
     options.connect_timeout_ms = LONG_MS;
     loop_open(&t, &options, &loop_short_pause);
     loop_submit(&t, ping_request(), &out);
-    loop_until(&t, has_begun, NULL);
+    loop_until(&t, gate_is_reached, &disk);
     t.client->session.connect_by = emq_deadline_in(0); /* its share of the time is over */
     emq_session_on_step(&t.client->session.step);
     loop_until(&t, is_at_second, &t);
-    hold_disk(0);
+    gate_open(&disk);
     loop_until_commands(&t, p, 1);
-    char *command = peer_command(sentinel, 0);
-    assert_string_equal(command, "AUTH password");
-    free(command);
-    command = peer_command(p, 0);
-    assert_string_equal(command, "AUTH data");
-    free(command);
+    expect_command(sentinel, "AUTH password");
+    expect_command(p, "AUTH data");
     loop_finish(&t);
     outcome_clear(&out);
     peer_stop(sentinel);

@@ -4,20 +4,15 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <netdb.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "async.h"
+#include "gate.h"
 #include "loop.h"
 #include "watch.h"
 
-static struct {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    int is_held;
-    int begun;
-} resolver = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
+static gate resolver = GATE_INIT;
 
 typedef int (*getaddrinfo_fn)(const char *, const char *, const struct addrinfo *,
                               struct addrinfo **);
@@ -30,33 +25,8 @@ EMQ_API int getaddrinfo(const char *host, const char *service, const struct addr
     if (strstr(host, ".test") == NULL || (hints->ai_flags & AI_NUMERICHOST) != 0) {
         return real(host, service, hints, out);
     }
-    (void)pthread_mutex_lock(&resolver.mutex);
-    resolver.begun++;
-    while (resolver.is_held) {
-        (void)pthread_cond_wait(&resolver.changed, &resolver.mutex);
-    }
-    (void)pthread_mutex_unlock(&resolver.mutex);
+    gate_pass(&resolver);
     return real("127.0.0.1", service, hints, out);
-}
-
-static void hold_resolver(int is_held) {
-    (void)pthread_mutex_lock(&resolver.mutex);
-    resolver.is_held = is_held;
-    resolver.begun = is_held ? 0 : resolver.begun;
-    (void)pthread_cond_broadcast(&resolver.changed);
-    (void)pthread_mutex_unlock(&resolver.mutex);
-}
-
-static int get_begun(void) {
-    (void)pthread_mutex_lock(&resolver.mutex);
-    int begun = resolver.begun;
-    (void)pthread_mutex_unlock(&resolver.mutex);
-    return begun;
-}
-
-static int has_begun(void *data) {
-    (void)data;
-    return get_begun() > 0;
 }
 
 static peer *start_peer(void) {
@@ -75,14 +45,14 @@ static void the_loop_goes_on_meanwhile(void **state) {
     test_loop t;
     outcome out = {0};
     (void)state;
-    hold_resolver(1);
+    gate_hold(&resolver);
     peer *p = start_peer();
     open_by_name(&t, p, LONG_MS);
     loop_submit(&t, ping_request(), &out);
-    loop_until(&t, has_begun, NULL);
+    loop_until(&t, gate_is_reached, &resolver);
     loop_rest(&t);
     assert_int_equal(out.calls, 0);
-    hold_resolver(0);
+    gate_open(&resolver);
     loop_until_ended(&t, &out, 1);
     EXPECT_OUTCOME(&out, EMQ_OK);
     outcome_clear(&out);
@@ -101,14 +71,14 @@ static void one_look_up_serves_many_attempts(void **state) {
     test_loop t;
     outcome out = {0};
     (void)state;
-    hold_resolver(1);
+    gate_hold(&resolver);
     peer *p = start_peer();
     open_by_name(&t, p, 100);
     loop_submit(&t, ping_request(), &out);
     loop_until(&t, is_told_enough, &t);
     loop_until_told(&t, EMQ_ASYNC_CLOSED, EMQ_ECONNTIMEOUT);
-    assert_int_equal(get_begun(), 1);
-    hold_resolver(0);
+    assert_int_equal(gate_arrived(&resolver), 1);
+    gate_open(&resolver);
     loop_until_ended(&t, &out, 1);
     EXPECT_OUTCOME(&out, EMQ_OK);
     outcome_clear(&out);
@@ -125,15 +95,15 @@ static void closing_does_not_wait_for_it(void **state) {
     test_loop t;
     outcome out = {0};
     (void)state;
-    hold_resolver(1);
+    gate_hold(&resolver);
     peer *p = start_peer();
     open_by_name(&t, p, LONG_MS);
     loop_submit(&t, ping_request(), &out);
-    loop_until(&t, has_begun, NULL);
+    loop_until(&t, gate_is_reached, &resolver);
     loop_close_client(&t);
     loop_until(&t, is_gone, &t);
     EXPECT_OUTCOME(&out, EMQ_ECLOSED);
-    hold_resolver(0);
+    gate_open(&resolver);
     loop_finish(&t); /* the answer is for nobody */
     assert_int_equal(peer_connections(p), 0);
     peer_stop(p);
@@ -154,11 +124,11 @@ static void a_child_leaves_it_alone(void **state) {
     peer *p = peer_start(&script);
     emq_client_options options = options_for_peer(p);
     options.host = "peer.test";
-    hold_resolver(1);
+    gate_hold(&resolver);
     loop_open(&t, &options, &loop_short_pause);
-    loop_until(&t, has_begun, NULL);
+    loop_until(&t, gate_is_reached, &resolver);
     run_child(close_in_child, &t);
-    hold_resolver(0);
+    gate_open(&resolver);
     loop_until_state(&t, EMQ_ASYNC_OPEN);
     loop_finish(&t);
     peer_stop(p);
@@ -169,7 +139,7 @@ static void a_look_up_that_has_not_begun_is_canceled(void **state) {
     test_loop t[CLIENTS];
     outcome outs[CLIENTS] = {{0}};
     (void)state;
-    hold_resolver(1);
+    gate_hold(&resolver);
     peer *p = start_peer();
     for (int i = 0; i < CLIENTS; i++) {
         open_by_name(&t[i], p, LONG_MS);
@@ -181,13 +151,13 @@ static void a_look_up_that_has_not_begun_is_canceled(void **state) {
         loop_until(&t[i], is_gone, &t[i]);
         EXPECT_OUTCOME(&outs[i], EMQ_ECLOSED);
     }
-    int begun = get_begun();
+    int begun = gate_arrived(&resolver);
     assert_in_range(begun, 1, CLIENTS - 1);
-    hold_resolver(0);
+    gate_open(&resolver);
     for (int i = 0; i < CLIENTS; i++) {
         loop_finish(&t[i]);
     }
-    assert_int_equal(get_begun(), begun);
+    assert_int_equal(gate_arrived(&resolver), begun);
     peer_stop(p);
 }
 
@@ -204,7 +174,7 @@ static void an_answer_is_not_taken_for_another_host(void **state) {
     char list[64];
     test_loop t;
     (void)state;
-    hold_resolver(1);
+    gate_hold(&resolver);
     peer *server = peer_start(&server_script);
     peer *first = start_peer();
     peer *second = start_liar("127.0.0.1", peer_port(server));
@@ -216,7 +186,7 @@ static void an_answer_is_not_taken_for_another_host(void **state) {
     options.connect_timeout_ms = 6000; /* a third of it is for the first */
     loop_open(&t, &options, &loop_short_pause);
     loop_until(&t, is_at_second, &t);
-    hold_resolver(0);
+    gate_open(&resolver);
     loop_until_state(&t, EMQ_ASYNC_OPEN);
     assert_int_equal(peer_connections(first), 0);
     assert_int_equal(peer_connections(second), 1);

@@ -12,20 +12,7 @@
 
 #define REQUESTS 5
 
-static watch watched;
 static test_loop t;
-
-static int start_all(void **state) {
-    (void)state;
-    watch_start(&watched);
-    return 0;
-}
-
-static int stop_all(void **state) {
-    (void)state;
-    watch_stop(&watched);
-    return 0;
-}
 
 static emq_client_options options_for_list(char list[32], unsigned port) {
     emq_client_options options = options_for_watch(&watched);
@@ -362,5 +349,5 @@ int main(void) {
         cmocka_unit_test(a_killed_primary_is_left),
         cmocka_unit_test(what_may_be_sent_twice_goes_to_the_new_primary),
     };
-    return RUN_SERVER_TESTS("async_sentinel", tests, start_all, stop_all);
+    return RUN_SERVER_TESTS("async_sentinel", tests, start_watch, stop_watch);
 }

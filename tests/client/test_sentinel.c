@@ -15,20 +15,6 @@
 /* Long enough for a slow machine, and short enough to try again in time for the next failover. */
 #define CONNECT_MS 6000
 
-static watch watched;
-
-static int start_all(void **state) {
-    (void)state;
-    watch_start(&watched);
-    return 0;
-}
-
-static int stop_all(void **state) {
-    (void)state;
-    watch_stop(&watched);
-    return 0;
-}
-
 /* The port of the server at the other end, as it tells it; a failover may end the connection before
  * that. */
 static int ask_port(int *port, emq_client *client) {
@@ -451,5 +437,5 @@ int main(void) {
         cmocka_unit_test(a_stopped_primary_is_left),
         cmocka_unit_test(without_sentinels_nobody_is_found),
     };
-    return RUN_SERVER_TESTS("sentinel", tests, start_all, stop_all);
+    return RUN_SERVER_TESTS("sentinel", tests, start_watch, stop_watch);
 }

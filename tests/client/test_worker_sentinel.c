@@ -17,20 +17,7 @@
 /* Long enough for a slow machine, and short enough to try again in time. */
 #define CONNECT_MS 6000
 
-static watch watched;
 static atomic_int runs[JOBS];
-
-static int start_all(void **state) {
-    (void)state;
-    watch_start(&watched);
-    return 0;
-}
-
-static int stop_all(void **state) {
-    (void)state;
-    watch_stop(&watched);
-    return 0;
-}
 
 static emq_client_options patient_options(void) {
     emq_client_options options = options_for_watch(&watched);
@@ -151,5 +138,5 @@ int main(void) {
         cmocka_unit_test(a_killed_primary_costs_no_job),
         cmocka_unit_test(a_primary_that_is_demoted_is_left),
     };
-    return RUN_SERVER_TESTS("worker_sentinel", tests, start_all, stop_all);
+    return RUN_SERVER_TESTS("worker_sentinel", tests, start_watch, stop_watch);
 }

@@ -22,8 +22,12 @@ static void start_sentinel(test_server *sentinel, const test_server *primary) {
         "ASK-PERIOD", "200", "PUBLISH-PERIOD", "500", NULL);
 }
 
-void watch_start(watch *w) {
+watch watched;
+
+int start_watch(void **state) {
     static char port[16];
+    watch *w = &watched;
+    (void)state;
     server_start(&w->servers[0], NULL);
     (void)snprintf(port, sizeof(port), "%d", w->servers[0].port);
     server_start(&w->servers[1], "--replica-of", port, NULL);
@@ -35,15 +39,18 @@ void watch_start(watch *w) {
                        used > 0 ? "," : "", w->sentinels[i].port);
     }
     watch_settle(w);
+    return 0;
 }
 
-void watch_stop(watch *w) {
+int stop_watch(void **state) {
+    (void)state;
     for (int i = 0; i < WATCH_SENTINELS; i++) {
-        server_stop(&w->sentinels[i]);
+        server_stop(&watched.sentinels[i]);
     }
     for (int i = 0; i < WATCH_SERVERS; i++) {
-        server_stop(&w->servers[i]);
+        server_stop(&watched.servers[i]);
     }
+    return 0;
 }
 
 static int says(redisContext *c, const char *what, const char *wanted) {

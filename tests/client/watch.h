@@ -20,8 +20,10 @@ typedef struct watch {
     char list[WATCH_LIST_MAX]; /* of the sentinels, as the option has it */
 } watch;
 
-void watch_start(watch *w);
-void watch_stop(watch *w);
+/* The one of a test program that needs one; the setup and teardown of its tests. */
+extern watch watched;
+int start_watch(void **state);
+int stop_watch(void **state);
 
 /* Waits until all sentinels agree on a primary, and find nothing wrong with it, its replica and
  * each other. */
