@@ -133,9 +133,9 @@ static int add_members(emq_writes *writes, emq_ref ref, int64_t score, ValkeyMod
     for (size_t i = 0; i < count; i++) {
         int flags = 0;
         expect_ok(writes, ValkeyModule_ZsetAdd(key, (double)score, members[i], &flags), "ZADD");
-        changed |= (flags & VALKEYMODULE_ZADD_NOP) == 0;
+        changed |= (flags & (VALKEYMODULE_ZADD_ADDED | VALKEYMODULE_ZADD_UPDATED)) != 0;
     }
-    emq_close_written(writes, ref, key, 1);
+    emq_close_written(writes, ref, key, changed);
     return changed;
 }
 

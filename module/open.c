@@ -8,6 +8,11 @@
 /* No expiry, no notification, no statistics, no touch: a check leaves no trace. */
 #define QUIET_READ (VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NOEFFECTS)
 
+/* The same with the touch. */
+#define TOUCHING_READ                                                                              \
+    (VALKEYMODULE_READ | VALKEYMODULE_OPEN_KEY_NONOTIFY | VALKEYMODULE_OPEN_KEY_NOSTATS |          \
+     VALKEYMODULE_OPEN_KEY_NOEXPIRE)
+
 /* The name of a key is one string throughout a call. */
 static emq_kept *find_kept(emq_writes *writes, emq_ref ref) {
     if (ref.row > 0) {
@@ -84,7 +89,14 @@ ValkeyModuleKey *emq_open_to_write(emq_writes *writes, emq_ref ref) {
     return key;
 }
 
-/* A kept key was opened without a touch; its effect is one. */
+/* A kept key was opened without a touch; its effect is one. Where the server counts how often a key
+ * is used, it alone knows what one more use comes to: it is looked up once more. */
+static void touch(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key) {
+    if (ValkeyModule_SetLRU(key, 0) != VALKEYMODULE_OK) {
+        ValkeyModule_CloseKey(ValkeyModule_OpenKey(writes->ctx, ref.name, TOUCHING_READ));
+    }
+}
+
 void emq_close_written(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key, int changed) {
     emq_kept *kept = find_kept(writes, ref);
     int stays = kept != NULL && !is_empty(key);
@@ -92,7 +104,7 @@ void emq_close_written(emq_writes *writes, emq_ref ref, ValkeyModuleKey *key, in
         (void)ValkeyModule_SignalModifiedKey(writes->ctx, ref.name);
     }
     if (stays && changed) {
-        (void)ValkeyModule_SetLRU(key, 0);
+        touch(writes, ref, key);
     }
     if (kept != NULL && !stays) {
         kept->key = NULL;

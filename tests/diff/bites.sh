@@ -97,6 +97,33 @@ if [[ -n $print_list ]]; then
     done
     exit 0
 fi
+
+# Reads a file into $content, its last line end included.
+slurp() {
+    content=$(
+        cat "$1"
+        printf x
+    )
+    content=${content%x}
+}
+
+# The text of a mutation stands in its file once; $content is that file's.
+applies() {
+    slurp "$root/${files[$1]}"
+    [[ -n ${olds[$1]} && $content == *"${olds[$1]}"* &&
+        ${content#*"${olds[$1]}"} != *"${olds[$1]}"* ]]
+}
+
+# All of them, whatever the sample: a list that has stayed behind the code is told of at once.
+bad=()
+for i in "${!titles[@]}"; do
+    applies "$i" || bad+=("${titles[i]}")
+done
+((${#bad[@]} == 0)) || {
+    printf 'bites: DOES NOT APPLY  %s\n' "${bad[@]}" >&2
+    fail "the list of mutations has not moved with the code"
+}
+
 for program in "${suite[@]}"; do
     [[ -x $programs/$program ]] || fail "no $programs/$program: build the tests first"
 done
@@ -124,15 +151,6 @@ passes() {
     done
 }
 
-# Reads a file into $content, its last line end included.
-slurp() {
-    content=$(
-        cat "$1"
-        printf x
-    )
-    content=${content%x}
-}
-
 include=$("$root/tools/get-valkey.sh" --print include)
 configure() {
     cmake -S "$work/copy" -B "$work/build" -DEMQ_BUILD_CLIENT=OFF -DEMQ_BUILD_EXAMPLES=OFF \
@@ -153,11 +171,6 @@ for i in "${chosen[@]}"; do
     file=$work/copy/${files[i]}
     slurp "$root/${files[i]}"
     old=${olds[i]}
-    if [[ -z $old || $content != *"$old"* || ${content#*"$old"} == *"$old"* ]]; then
-        printf 'bites: DOES NOT APPLY  %s\n' "${titles[i]}"
-        bad+=("${titles[i]} (does not apply)")
-        continue
-    fi
     printf '%s' "${content%%"$old"*}${news[i]}${content#*"$old"}" >"$file"
     if ! build; then
         printf 'bites: DOES NOT BUILD  %s\n' "${titles[i]}"

@@ -464,6 +464,28 @@ static void a_change_breaks_a_watch(void **state) {
     redisFree(watcher);
 }
 
+/* A time that is the same again changes nothing, and tells nobody: as ZADD has it. */
+static void the_same_time_again_keeps_a_watch(void **state) {
+    (void)state;
+    make_job(J1, "scheduled", SCHEDULE, "5");
+    watcher = server_connect(&server);
+    listener = subscribe("KEA");
+    run(watcher, "WATCH", SCHEDULE, ROW(J1), NULL);
+    EXPECT(client, "1", RESCHEDULE(J1, "at", "5"));
+    EXPECT(watcher, "+OK", "MULTI");
+    EXPECT(watcher, "+QUEUED", "PING");
+    EXPECT(watcher, "[+PONG]", "EXEC");
+    expect_events(__LINE__, listener, "");
+    run(watcher, "WATCH", SCHEDULE, NULL);
+    EXPECT(client, "1", RESCHEDULE(J1, "at", "6"));
+    EXPECT(watcher, "+OK", "MULTI");
+    EXPECT(watcher, "+QUEUED", "PING");
+    EXPECT(watcher, "nil", "EXEC");
+    expect_events(__LINE__, listener, "zadd " SCHEDULE);
+    redisFree(watcher);
+    redisFree(listener);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(each_road_gives_the_same),
@@ -476,6 +498,7 @@ int main(void) {
         TEST(notifications_of_a_big_sweep),
         TEST(no_change_leaves_no_trace),
         TEST(a_change_breaks_a_watch),
+        TEST(the_same_time_again_keeps_a_watch),
     };
     return RUN_SERVER_TESTS("core_effects", tests, start_server, stop_server);
 }

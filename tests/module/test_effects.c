@@ -603,6 +603,36 @@ static void an_effect_touches_its_key(void **state) {
     assert_true(is_idle(FENCE));
 }
 
+static long long get_frequency(const char *key) {
+    return get_integer(client, "OBJECT", "FREQ", key, NULL);
+}
+
+/* The same where the server counts how often a key is used: each use counts here, and none is
+ * forgotten. */
+static void an_effect_counts_as_a_use(void **state) {
+    (void)state;
+    run(server.admin, "CONFIG", "SET", "maxmemory-policy", "allkeys-lfu", "lfu-log-factor", "0",
+        "lfu-decay-time", "0", NULL);
+    EXPECT(client, "1", ENQUEUE(J1, "p"));
+    EXPECT(client, "1", ENQUEUE(J2, "p"));
+    EXPECT(client, "1", ENQUEUE(J3, "p"));
+    EXPECT(client, "[\"" J1 "\", \"p\", 1]", CLAIM("60000"));
+    long long pending = get_frequency(PENDING);
+    long long active = get_frequency(ACTIVE);
+    long long row = get_frequency(ROW(J2));
+    EXPECT(client, LEASE_MS, CLAIM("0"));
+    EXPECT(client, MISMATCH, COMPLETE(J1, "2"));
+    EXPECT(client, LOST, COMPLETE(J2, "0"));
+    assert_int_equal(get_frequency(PENDING), pending);
+    assert_int_equal(get_frequency(ACTIVE), active);
+    assert_int_equal(get_frequency(ROW(J2)), row);
+    EXPECT(client, "[\"" J2 "\", \"p\", 1]", CLAIM("60000"));
+    assert_true(get_frequency(PENDING) > pending);
+    assert_true(get_frequency(ACTIVE) > active);
+    assert_true(get_frequency(ROW(J2)) > row);
+    run(server.admin, "CONFIG", "SET", "maxmemory-policy", "noeviction", NULL);
+}
+
 /* A set and a counter past their time are none: what comes in their place starts anew. */
 static void keys_past_their_time_are_written_anew(void **state) {
     (void)state;
@@ -641,6 +671,7 @@ int main(void) {
         TEST(a_call_that_writes_breaks_a_watch),
         TEST(tracking_clients_are_told),
         TEST(an_effect_touches_its_key),
+        TEST(an_effect_counts_as_a_use),
         TEST(keys_past_their_time_are_written_anew),
     };
     return RUN_SERVER_TESTS("effects", tests, start_server, stop_server);
