@@ -12,6 +12,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,8 +25,29 @@ int emq_tls_is_built_in(void) {
     return 1;
 }
 
-void emq_tls_prepare(void) {
+/* The thread's queue of failures may hold some of the host program's own, which would be taken for
+ * one of this write. hiredis would keep a copy of the bytes, which may be a password. */
+int emq_tls_write(struct ssl_st *ssl, redisContext *context, const char *bytes, size_t n,
+                  size_t *sent) {
+    emq_sigpipe saved;
+    *sent = 0;
+    if (n == 0) {
+        return REDIS_OK;
+    }
     ERR_clear_error();
+    emq_sigpipe_hold(&saved);
+    int is_written = SSL_write_ex(ssl, bytes, n, sent) == 1;
+    int failure = is_written ? SSL_ERROR_NONE : SSL_get_error(ssl, 0);
+    int cause = errno;
+    int is_failed = failure != SSL_ERROR_NONE && failure != SSL_ERROR_WANT_READ &&
+                    failure != SSL_ERROR_WANT_WRITE;
+    emq_sigpipe_release(&saved, is_failed);
+    if (!is_failed) {
+        return REDIS_OK;
+    }
+    context->err = REDIS_ERR_IO;
+    (void)snprintf(context->errstr, sizeof(context->errstr), "a write failed (errno %d)", cause);
+    return REDIS_ERR;
 }
 
 /* It may write, as any call on a TLS connection. */
@@ -157,7 +179,7 @@ static int configure(SSL_CTX *context, const emq_client_options *o, int is_whole
     int result = EMQ_OK;
     SSL_CTX_set_verify(context, o->tls_insecure != 0 ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-    /* hiredis' buffer may move between two tries of one write */
+    /* the buffer of requests may move between two tries of one write */
     SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_ENABLE_PARTIAL_WRITE);
     if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1) {
         return emq_text_fail(error, EMQ_ETLS, "TLS 1.2 is not to be had: %s", get_reason());
