@@ -92,7 +92,7 @@ static void on_closed(uv_handle_t *handle) {
     } else if (link->fd >= 0) {
         (void)close(link->fd);
     }
-    emq_buffer_clear(&link->out);
+    emq_buffer_wipe(&link->out); /* a password may not have gone out */
     emq_free(link);
     emq_session_handle_closed(session);
 }
@@ -340,7 +340,7 @@ static int write_some(emq_link *link, int *is_empty) {
     link->session->bytes_out += sent;
     *is_empty = link->out.length == 0;
     if (*is_empty && link->session->stage != EMQ_STAGE_OPEN) {
-        emq_buffer_clear(&link->out); /* it may have held a password */
+        emq_buffer_wipe(&link->out); /* it may have held a password */
     }
     return result == REDIS_OK;
 }

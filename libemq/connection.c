@@ -331,7 +331,9 @@ static int encode(emq_connection *connection, exchange *x, const emq_line *lines
 /* The first request on a connection may hold a password. */
 static void let_go_of_request(emq_connection *connection, const exchange *x) {
     connection->request.length = 0;
-    if (x->is_first || connection->request.capacity > REQUEST_KEPT) {
+    if (x->is_first) {
+        emq_buffer_wipe(&connection->request);
+    } else if (connection->request.capacity > REQUEST_KEPT) {
         emq_buffer_clear(&connection->request);
     }
 }
