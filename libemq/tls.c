@@ -68,14 +68,10 @@ static const char *get_reason(void) {
     return reason != NULL ? reason : "no reason given";
 }
 
-static int fail_shortage(emq_text *error, int failure) {
-    return emq_text_fail(error, EMQ_ESYSTEM, "the files of TLS cannot be read (errno %d)", failure);
-}
-
 static int fail_file(emq_text *error, const char *option, const char *path) {
     int shortage = emq_tls_find_shortage();
     if (shortage != 0) {
-        return fail_shortage(error, shortage);
+        return emq_tls_fail_shortage(error, shortage);
     }
     return emq_text_fail(error, EMQ_EINVAL, "%s %.*s cannot be used: %s", option,
                          EMQ_TEXT_QUOTE_MAX, path, get_reason());
@@ -88,9 +84,9 @@ static int trust_system(SSL_CTX *context, int is_whole, emq_text *error) {
     if (is_set != 1) {
         return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
-    int shortage = is_whole ? emq_tls_take_system_folders(context) : 0;
-    if (shortage != 0) {
-        return fail_shortage(error, shortage);
+    int result = is_whole ? emq_tls_take_system_folders(context, error) : EMQ_OK;
+    if (result != EMQ_OK) {
+        return result;
     }
     if (sk_X509_OBJECT_num(X509_STORE_get0_objects(SSL_CTX_get_cert_store(context))) > 0) {
         return EMQ_OK;
@@ -99,7 +95,7 @@ static int trust_system(SSL_CTX *context, int is_whole, emq_text *error) {
     int fd =
         open(path != NULL ? path : X509_get_default_cert_file(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && emq_is_shortage(errno)) {
-        return fail_shortage(error, errno);
+        return emq_tls_fail_shortage(error, errno);
     }
     if (fd >= 0) {
         (void)close(fd);
@@ -122,8 +118,7 @@ static int trust(SSL_CTX *context, const emq_client_options *o, int is_whole, em
                                       : fail_file(error, "tls_ca_dir", o->tls_ca_dir);
     }
     int is_due = is_whole && o->tls_ca_dir != NULL;
-    int shortage = is_due ? emq_tls_take_folders(context, o->tls_ca_dir) : 0;
-    return shortage == 0 ? EMQ_OK : fail_shortage(error, shortage);
+    return is_due ? emq_tls_take_folders(context, o->tls_ca_dir, error) : EMQ_OK;
 }
 
 /* A key with a passphrase is refused: the library would ask for it on the terminal. */
@@ -226,7 +221,7 @@ static int fail_handshake(SSL *ssl, int status, emq_text *error) {
     long verdict = SSL_get_verify_result(ssl);
     int shortage = emq_tls_find_shortage(); /* folders may be read when they are needed */
     if (shortage != 0) {
-        return fail_shortage(error, shortage);
+        return emq_tls_fail_shortage(error, shortage);
     }
     if (verdict != X509_V_OK && SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE) {
         return emq_text_fail(error, EMQ_ETLS, "the server's certificate is refused: %s",
