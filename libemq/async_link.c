@@ -2,7 +2,6 @@
 /* One connection on a loop: a non-blocking hiredis context under uv_poll. */
 #include <emq/error.h>
 #include <errno.h>
-#include <hiredis/sds.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include "decode.h"
 #include "memory.h"
 #include "result.h"
-#include "sigpipe.h"
 #include "socket.h"
 #include "tls.h"
 
@@ -94,7 +92,7 @@ static void on_closed(uv_handle_t *handle) {
     } else if (link->fd >= 0) {
         (void)close(link->fd);
     }
-    emq_buffer_clear(&link->out);
+    emq_buffer_wipe(&link->out); /* a password may not have gone out */
     emq_free(link);
     emq_session_handle_closed(session);
 }
@@ -118,16 +116,12 @@ void emq_link_drop(emq_link *link) {
     uv_close((uv_handle_t *)&link->poll, on_closed);
 }
 
-/* Without memory hiredis loses its buffer when it has written all of it. */
 size_t emq_link_get_left(const emq_link *link) {
-    if (link->ssl == NULL) {
-        return link->out.length;
-    }
-    return link->context->obuf == NULL ? 0 : sdslen(link->context->obuf);
+    return link->out.length;
 }
 
 uint64_t emq_link_sent(const emq_link *link) {
-    return link->context == NULL ? 0 : link->given - emq_link_get_left(link);
+    return link->given - link->out.length;
 }
 
 static void lose_plain(emq_link *link, int result) {
@@ -296,24 +290,15 @@ static void receive_the_rest(emq_link *link) {
 /* Writing. */
 
 int emq_link_give(emq_link *link, const char *bytes, size_t n) {
-    int failed = link->ssl == NULL
-                     ? emq_buffer_append(&link->out, bytes, n) != EMQ_OK
-                     : redisAppendFormattedCommand(link->context, bytes, n) != REDIS_OK;
-    if (failed) {
-        return EMQ_ENOMEM;
-    }
-    link->given += n;
-    return EMQ_OK;
+    int result = emq_buffer_append(&link->out, bytes, n);
+    link->given += result == EMQ_OK ? n : 0;
+    return result;
 }
 
 int emq_link_add(emq_link *link, const emq_line *line) {
-    char *command = NULL;
-    size_t length = 0;
-    int result = emq_encode_line(&command, &length, line);
-    if (result == EMQ_OK) {
-        result = emq_link_give(link, command, length);
-        emq_free(command);
-    }
+    size_t before = link->out.length;
+    int result = emq_buffer_append_line(&link->out, line);
+    link->given += link->out.length - before;
     return result;
 }
 
@@ -338,42 +323,26 @@ static int has_ended_quietly(emq_link *link) {
     return link->is_dropped;
 }
 
-static int write_with_tls(emq_link *link, int *is_empty) {
-    emq_sigpipe saved;
-    emq_tls_prepare();
-    emq_sigpipe_hold(&saved);
-    int result = redisBufferWrite(link->context, is_empty);
-    emq_sigpipe_release(&saved, result != REDIS_OK);
-    link->write_waits = emq_tls_get_wanted(link->ssl);
-    return result;
-}
-
-static int write_plain(emq_link *link, int *is_empty) {
-    size_t sent = 0;
-    int result = emq_socket_send(link->context, link->out.bytes, link->out.length, &sent);
-    emq_buffer_drop(&link->out, sent);
-    *is_empty = link->out.length == 0;
-    if (*is_empty && link->session->stage != EMQ_STAGE_OPEN) {
-        emq_buffer_clear(&link->out); /* it may have held a password */
+static int write_bytes(emq_link *link, size_t *sent) {
+    if (link->ssl == NULL) {
+        return emq_socket_send(link->context, link->out.bytes, link->out.length, sent);
     }
+    int result = emq_tls_write(link->ssl, link->context, link->out.bytes, link->out.length, sent);
+    link->write_waits = emq_tls_get_wanted(link->ssl);
     return result;
 }
 
 /* Writes once; returns 0 when the connection has ended. */
 static int write_some(emq_link *link, int *is_empty) {
-    uint64_t before = emq_link_sent(link);
-    int result = link->ssl != NULL ? write_with_tls(link, is_empty) : write_plain(link, is_empty);
-    link->session->bytes_out += emq_link_sent(link) - before;
-    return result == REDIS_OK;
-}
-
-/* The peer may have ended the connection, and have said why. */
-static void lose_to_write(emq_link *link) {
-    if (link->context->err == REDIS_ERR_OOM) {
-        lose_context(link);
-    } else {
-        receive_the_rest(link);
+    size_t sent = 0;
+    int result = write_bytes(link, &sent);
+    emq_buffer_drop(&link->out, sent);
+    link->session->bytes_out += sent;
+    *is_empty = link->out.length == 0;
+    if (*is_empty && link->session->stage != EMQ_STAGE_OPEN) {
+        emq_buffer_wipe(&link->out); /* it may have held a password */
     }
+    return result == REDIS_OK;
 }
 
 int emq_link_is_busy(const emq_link *link) {
@@ -390,7 +359,7 @@ void emq_link_flush(emq_link *link) {
             return;
         }
         if (!write_some(link, &is_empty)) {
-            lose_to_write(link);
+            receive_the_rest(link); /* the peer may have ended it, and have said why */
             return;
         }
     }

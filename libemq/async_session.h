@@ -88,7 +88,7 @@ typedef struct emq_link {
     int read_waits;        /* TLS: what a read or a write waits for, in events of poll: it may be */
     int write_waits;       /* the other one's */
     emq_limits limits;
-    emq_buffer out; /* bytes to write without TLS; hiredis has them with it */
+    emq_buffer out; /* bytes to write */
     uint64_t given; /* bytes that were ever to be written */
     int replies;    /* that came on the connect path */
 } emq_link;

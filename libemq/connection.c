@@ -4,20 +4,14 @@
 
 #include <emq/error.h>
 #include <errno.h>
-#include <hiredis/sds.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "line.h"
 #include "result.h"
-#include "sigpipe.h"
 #include "socket.h"
 #include "tls.h"
-
-/* TLS writes from hiredis's buffer. What is left of that is moved after each write, so it is fed
- * slice by slice: a large request given whole would be moved again and again. */
-#define SLICE ((size_t)256 * 1024)
 
 /* What is kept of the memory for requests from call to call. */
 #define REQUEST_KEPT ((size_t)64 * 1024)
@@ -28,7 +22,7 @@ typedef struct exchange {
     struct ssl_st *ssl;
     const char *request;
     size_t length;
-    size_t given;       /* bytes of it that the socket has, or hiredis with TLS */
+    size_t sent;        /* bytes of it */
     const size_t *ends; /* where each command ends; NULL when it does not matter */
     redisReply **replies;
     int count; /* of commands, and of replies */
@@ -148,14 +142,9 @@ static int fail_context(const exchange *x) {
     }
 }
 
-static size_t count_sent(const exchange *x) {
-    return x->context->obuf == NULL ? x->given : x->given - sdslen(x->context->obuf);
-}
-
 /* An answer to a request that has not been sent whole can only be a refusal. */
 static int is_early(const exchange *x, const redisReply *reply) {
-    return x->ends != NULL && x->ends[x->received] > count_sent(x) &&
-           reply->type != REDIS_REPLY_ERROR;
+    return x->ends != NULL && x->ends[x->received] > x->sent && reply->type != REDIS_REPLY_ERROR;
 }
 
 /* Takes the replies that are complete. */
@@ -254,43 +243,15 @@ static int check_size(const emq_line *lines, int count, emq_text *error) {
     return EMQ_OK;
 }
 
-/* Gives hiredis the next bytes to write, a slice at most. */
-static int fill(exchange *x) {
-    size_t had = sdslen(x->context->obuf);
-    size_t left = x->length - x->given;
-    size_t n = had >= SLICE ? 0 : SLICE - had;
-    n = left < n ? left : n;
-    if (n > 0 && redisAppendFormattedCommand(x->context, x->request + x->given, n) != REDIS_OK) {
-        return emq_text_fail_plain(x->error, EMQ_ENOMEM);
-    }
-    x->given += n;
-    return EMQ_OK;
-}
-
-static int send_with_tls(exchange *x) {
-    emq_sigpipe saved;
-    int is_empty = 0;
-    int result = fill(x);
-    if (result != EMQ_OK) {
-        return result;
-    }
-    emq_tls_prepare();
-    emq_sigpipe_hold(&saved);
-    int failed = redisBufferWrite(x->context, &is_empty) != REDIS_OK;
-    emq_sigpipe_release(&saved, failed);
-    x->is_sent = is_empty && x->given == x->length;
-    return failed ? fail_context(x) : EMQ_OK;
-}
-
 static int send_some(exchange *x) {
+    const char *bytes = x->request + x->sent;
+    size_t left = x->length - x->sent;
     size_t sent = 0;
-    if (x->ssl != NULL) {
-        return send_with_tls(x);
-    }
     int failed =
-        emq_socket_send(x->context, x->request + x->given, x->length - x->given, &sent) != REDIS_OK;
-    x->given += sent;
-    x->is_sent = x->given == x->length;
+        (x->ssl == NULL ? emq_socket_send(x->context, bytes, left, &sent)
+                        : emq_tls_write(x->ssl, x->context, bytes, left, &sent)) != REDIS_OK;
+    x->sent += sent;
+    x->is_sent = x->sent == x->length;
     return failed ? fail_context(x) : EMQ_OK;
 }
 
@@ -370,7 +331,9 @@ static int encode(emq_connection *connection, exchange *x, const emq_line *lines
 /* The first request on a connection may hold a password. */
 static void let_go_of_request(emq_connection *connection, const exchange *x) {
     connection->request.length = 0;
-    if (x->is_first || connection->request.capacity > REQUEST_KEPT) {
+    if (x->is_first) {
+        emq_buffer_wipe(&connection->request);
+    } else if (connection->request.capacity > REQUEST_KEPT) {
         emq_buffer_clear(&connection->request);
     }
 }
@@ -436,7 +399,7 @@ int emq_connection_post(emq_connection *connection, const emq_line *line, emq_te
     int result = encode(connection, &x, line, 1);
     if (result == EMQ_OK) {
         result = send_some(&x);
-        emq_buffer_drop(&connection->request, x.given);
+        emq_buffer_drop(&connection->request, x.sent);
     }
     if (result != EMQ_OK) {
         emq_connection_close(connection);
@@ -522,7 +485,7 @@ int emq_connection_exchange_batch(emq_connection *connection, emq_batch *batch,
     }
     int result = run_exchange(connection, &x, deadline);
     batch->received = x.received;
-    batch->sent = count_sent(&x);
+    batch->sent = x.sent;
     if (result != EMQ_OK || !x.is_sent) {
         emq_connection_close(connection);
     }

@@ -113,3 +113,10 @@ void emq_buffer_clear(emq_buffer *buffer) {
     emq_free(buffer->bytes);
     *buffer = (emq_buffer){NULL, 0, 0};
 }
+
+void emq_buffer_wipe(emq_buffer *buffer) {
+    if (buffer->bytes != NULL) {
+        explicit_bzero(buffer->bytes, buffer->capacity);
+    }
+    emq_buffer_clear(buffer);
+}

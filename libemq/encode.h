@@ -29,4 +29,8 @@ void emq_buffer_drop(emq_buffer *buffer, size_t n);
 
 void emq_buffer_clear(emq_buffer *buffer);
 
+/* Of one that may have held a password: nothing of it is left in its memory. A buffer that grows
+ * leaves what it had behind, so a password is the first thing in it. */
+void emq_buffer_wipe(emq_buffer *buffer);
+
 #endif

@@ -12,6 +12,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,8 +25,29 @@ int emq_tls_is_built_in(void) {
     return 1;
 }
 
-void emq_tls_prepare(void) {
+/* The thread's queue of failures may hold some of the host program's own, which would be taken for
+ * one of this write. hiredis would keep a copy of the bytes, which may be a password. */
+int emq_tls_write(struct ssl_st *ssl, redisContext *context, const char *bytes, size_t n,
+                  size_t *sent) {
+    emq_sigpipe saved;
+    *sent = 0;
+    if (n == 0) {
+        return REDIS_OK;
+    }
     ERR_clear_error();
+    emq_sigpipe_hold(&saved);
+    int is_written = SSL_write_ex(ssl, bytes, n, sent) == 1;
+    int failure = is_written ? SSL_ERROR_NONE : SSL_get_error(ssl, 0);
+    int cause = errno;
+    int is_failed = failure != SSL_ERROR_NONE && failure != SSL_ERROR_WANT_READ &&
+                    failure != SSL_ERROR_WANT_WRITE;
+    emq_sigpipe_release(&saved, is_failed);
+    if (!is_failed) {
+        return REDIS_OK;
+    }
+    context->err = REDIS_ERR_IO;
+    (void)snprintf(context->errstr, sizeof(context->errstr), "a write failed (errno %d)", cause);
+    return REDIS_ERR;
 }
 
 /* It may write, as any call on a TLS connection. */
@@ -46,14 +68,10 @@ static const char *get_reason(void) {
     return reason != NULL ? reason : "no reason given";
 }
 
-static int fail_shortage(emq_text *error, int failure) {
-    return emq_text_fail(error, EMQ_ESYSTEM, "the files of TLS cannot be read (errno %d)", failure);
-}
-
 static int fail_file(emq_text *error, const char *option, const char *path) {
     int shortage = emq_tls_find_shortage();
     if (shortage != 0) {
-        return fail_shortage(error, shortage);
+        return emq_tls_fail_shortage(error, shortage);
     }
     return emq_text_fail(error, EMQ_EINVAL, "%s %.*s cannot be used: %s", option,
                          EMQ_TEXT_QUOTE_MAX, path, get_reason());
@@ -66,9 +84,9 @@ static int trust_system(SSL_CTX *context, int is_whole, emq_text *error) {
     if (is_set != 1) {
         return emq_text_fail_plain(error, EMQ_ENOMEM);
     }
-    int shortage = is_whole ? emq_tls_take_system_folders(context) : 0;
-    if (shortage != 0) {
-        return fail_shortage(error, shortage);
+    int result = is_whole ? emq_tls_take_system_folders(context, error) : EMQ_OK;
+    if (result != EMQ_OK) {
+        return result;
     }
     if (sk_X509_OBJECT_num(X509_STORE_get0_objects(SSL_CTX_get_cert_store(context))) > 0) {
         return EMQ_OK;
@@ -77,7 +95,7 @@ static int trust_system(SSL_CTX *context, int is_whole, emq_text *error) {
     int fd =
         open(path != NULL ? path : X509_get_default_cert_file(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && emq_is_shortage(errno)) {
-        return fail_shortage(error, errno);
+        return emq_tls_fail_shortage(error, errno);
     }
     if (fd >= 0) {
         (void)close(fd);
@@ -100,8 +118,7 @@ static int trust(SSL_CTX *context, const emq_client_options *o, int is_whole, em
                                       : fail_file(error, "tls_ca_dir", o->tls_ca_dir);
     }
     int is_due = is_whole && o->tls_ca_dir != NULL;
-    int shortage = is_due ? emq_tls_take_folders(context, o->tls_ca_dir) : 0;
-    return shortage == 0 ? EMQ_OK : fail_shortage(error, shortage);
+    return is_due ? emq_tls_take_folders(context, o->tls_ca_dir, error) : EMQ_OK;
 }
 
 /* A key with a passphrase is refused: the library would ask for it on the terminal. */
@@ -157,7 +174,7 @@ static int configure(SSL_CTX *context, const emq_client_options *o, int is_whole
     int result = EMQ_OK;
     SSL_CTX_set_verify(context, o->tls_insecure != 0 ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-    /* hiredis' buffer may move between two tries of one write */
+    /* the buffer of requests may move between two tries of one write */
     SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_ENABLE_PARTIAL_WRITE);
     if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1) {
         return emq_text_fail(error, EMQ_ETLS, "TLS 1.2 is not to be had: %s", get_reason());
@@ -204,7 +221,7 @@ static int fail_handshake(SSL *ssl, int status, emq_text *error) {
     long verdict = SSL_get_verify_result(ssl);
     int shortage = emq_tls_find_shortage(); /* folders may be read when they are needed */
     if (shortage != 0) {
-        return fail_shortage(error, shortage);
+        return emq_tls_fail_shortage(error, shortage);
     }
     if (verdict != X509_V_OK && SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE) {
         return emq_text_fail(error, EMQ_ETLS, "the server's certificate is refused: %s",

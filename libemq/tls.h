@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS on a connected socket, where the library is built with it. hiredis' TLS layer moves the
- * bytes; what is trusted, whose name is expected, and the handshake are ours. Nothing here waits:
- * the transports do, each in its own way. */
+/* TLS on a connected socket, where the library is built with it. hiredis' TLS layer reads; what is
+ * trusted, whose name is expected, the handshake and the writes are ours. Nothing here waits: the
+ * transports do, each in its own way. */
 #ifndef EMQ_LIBEMQ_TLS_H
 #define EMQ_LIBEMQ_TLS_H
 
@@ -47,9 +47,11 @@ int emq_tls_step(struct ssl_st *ssl, int *wanted, emq_text *error);
  * when it waits for none. */
 int emq_tls_get_wanted(const struct ssl_st *ssl);
 
-/* Forgets failures that this thread's TLS library keeps, which may be the host program's own: they
- * would be taken for one of the next write. */
-void emq_tls_prepare(void);
+/* Writes as much as goes at once, which may be nothing: *sent receives how much that was. What is
+ * tried again begins with the bytes that it began with before. REDIS_OK; REDIS_ERR, with the
+ * context saying why. Raises no signal. */
+int emq_tls_write(struct ssl_st *ssl, redisContext *context, const char *bytes, size_t n,
+                  size_t *sent);
 
 /* redisBufferRead for a context with TLS. It reads until the TLS library holds nothing that it has
  * taken from the socket already, since poll doesn't see that. */

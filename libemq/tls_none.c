@@ -39,7 +39,14 @@ int emq_tls_get_wanted(const struct ssl_st *ssl) {
     return 0;
 }
 
-void emq_tls_prepare(void) {
+int emq_tls_write(struct ssl_st *ssl, redisContext *context, const char *bytes, size_t n,
+                  size_t *sent) {
+    (void)ssl;
+    (void)context;
+    (void)bytes;
+    (void)n;
+    *sent = 0;
+    return REDIS_ERR;
 }
 
 int emq_tls_read(struct ssl_st *ssl, redisContext *context) {

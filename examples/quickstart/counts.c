@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
     session s;
     session_init(&s, "counts");
     int letter = 0;
-    while ((letter = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while ((letter = session_next_option(&s, argc, argv, options)) != -1) {
         if (letter == 'H') {
             (void)fputs(help, stdout);
             return EXIT_FINE;

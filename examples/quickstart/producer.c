@@ -221,7 +221,7 @@ static int read_arguments(producer *p, arguments *a, int argc, char **argv) {
                                             SESSION_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     int letter = 0;
-    while ((letter = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while ((letter = session_next_option(&p->session, argc, argv, options)) != -1) {
         switch (letter) {
         case 'l':
             p->from_list = 1;

@@ -36,6 +36,14 @@ void session_init(session *s, const char *program) {
     s->options.client_name = program;
 }
 
+/* What a terminal would take for a command, or for nothing it knows, is escaped. */
+static void print_escaped(const char *text) {
+    for (; *text != '\0'; text++) {
+        int is_printable = *text >= ' ' && *text <= '~' && *text != '\\';
+        (void)fprintf(stderr, is_printable ? "%c" : "\\x%02x", (unsigned char)*text);
+    }
+}
+
 int session_number(const session *s, unsigned long *out, const char *what, const char *value,
                    unsigned long least, unsigned long most) {
     char *end = NULL;
@@ -43,11 +51,35 @@ int session_number(const session *s, unsigned long *out, const char *what, const
     *out = strtoul(value, &end, 10);
     if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || *out < least ||
         *out > most) {
-        (void)fprintf(stderr, "%s: %s is a number from %lu to %lu, not %s\n", s->program, what,
-                      least, most, value);
+        (void)fprintf(stderr, "%s: %s is a number from %lu to %lu, not ", s->program, what, least,
+                      most);
+        print_escaped(value);
+        (void)fputc('\n', stderr);
         return -1;
     }
     return 0;
+}
+
+/* The word that getopt_long stumbled upon: behind it, or still at a letter in it. */
+static const char *find_wrong_word(char **argv) {
+    const char *next = argv[optind];
+    int is_inside = optopt != 0 && next != NULL && next[0] == '-' && next[1] != '-' &&
+                    strchr(next, optopt) != NULL;
+    return is_inside ? next : argv[optind - 1];
+}
+
+int session_next_option(const session *s, int argc, char **argv, const struct option *options) {
+    opterr = 0; /* it would print any bytes as they are */
+    int letter = getopt_long(argc, argv, ":", options, NULL);
+    if (letter != '?' && letter != ':') {
+        return letter;
+    }
+    (void)fprintf(stderr, "%s: ", s->program);
+    print_escaped(find_wrong_word(argv));
+    (void)fputs(letter == ':' ? " takes a value\n"
+                              : " is no option, or takes no value: see --help\n",
+                stderr);
+    return '?';
 }
 
 int session_option(session *s, int letter, const char *value) {
@@ -70,12 +102,14 @@ int session_option(session *s, int letter, const char *value) {
         return result;
     case 'q':
         if (!emq_queue_valid(value)) {
-            (void)fprintf(stderr, "%s: %s: %s\n", s->program, emq_strerror(EMQ_EQUEUE), value);
+            (void)fprintf(stderr, "%s: %s: ", s->program, emq_strerror(EMQ_EQUEUE));
+            print_escaped(value);
+            (void)fputc('\n', stderr);
             return -1;
         }
         s->queue = value;
         return 0;
-    default: /* getopt_long has named the wrong option */
+    default: /* session_next_option has named the wrong option */
         return -1;
     }
 }

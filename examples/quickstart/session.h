@@ -58,6 +58,9 @@ extern volatile sig_atomic_t session_stop;
 /** Sets the defaults, and from now on SIGINT, SIGTERM and SIGHUP set session_stop. */
 void session_init(session *s, const char *program);
 
+/** getopt_long for a table that ends with SESSION_OPTIONS, which says itself what is wrong. */
+int session_next_option(const session *s, int argc, char **argv, const struct option *options);
+
 /** Takes one option of SESSION_OPTIONS. 0; -1 when the value is wrong, which it has said. */
 int session_option(session *s, int letter, const char *value);
 

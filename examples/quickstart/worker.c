@@ -257,7 +257,7 @@ static int read_arguments(worker *w, arguments *a, int argc, char **argv) {
                                             SESSION_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     int letter = 0;
-    while ((letter = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while ((letter = session_next_option(&w->session, argc, argv, options)) != -1) {
         int result = take_option(w, a, letter, optarg);
         if (result != 0) {
             return result;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "allocator.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmocka_all.h"
 
@@ -12,6 +15,9 @@ static atomic_long held;      /* allocations that are not freed */
 static atomic_long counted;   /* since they were armed */
 static atomic_long fail_from; /* these of them fail; 0: none */
 static atomic_long fail_to;
+
+static _Thread_local const char *watched; /* in memory that is let go of; NULL: nothing is */
+static _Thread_local long seen;
 
 static int is_failing(void) {
     long number = atomic_fetch_add(&counted, 1) + 1;
@@ -25,20 +31,48 @@ static void *note(void *memory) {
     return memory;
 }
 
+/* While memory is watched it is handed out empty: what is found in it was written by its owner. */
+static void *allocate(size_t size) {
+    return watched != NULL ? calloc(1, size) : malloc(size);
+}
+
+static void look_at(void *memory) {
+    if (watched != NULL &&
+        memmem(memory, malloc_usable_size(memory), watched, strlen(watched)) != NULL) {
+        seen++;
+    }
+}
+
 static void *count_malloc(size_t size) {
-    return is_failing() ? NULL : note(malloc(size));
+    return is_failing() ? NULL : note(allocate(size));
+}
+
+/* A block that grows always moves while memory is watched, as it may at any time. */
+static void *move(void *memory, size_t size) {
+    size_t had = malloc_usable_size(memory);
+    void *moved = allocate(size);
+    if (moved != NULL) {
+        memcpy(moved, memory, had < size ? had : size);
+        look_at(memory);
+        free(memory);
+    }
+    return moved;
 }
 
 static void *count_realloc(void *memory, size_t size) {
     if (memory == NULL) {
         return count_malloc(size);
     }
-    return is_failing() ? NULL : realloc(memory, size);
+    if (is_failing()) {
+        return NULL;
+    }
+    return watched != NULL ? move(memory, size) : realloc(memory, size);
 }
 
 static void count_free(void *memory) {
     if (memory != NULL) {
         atomic_fetch_sub(&held, 1);
+        look_at(memory);
         free(memory);
     }
 }
@@ -70,6 +104,15 @@ long allocator_counted(void) {
 
 long allocator_held(void) {
     return atomic_load(&held);
+}
+
+void allocator_watch(const char *text) {
+    seen = 0;
+    watched = text;
+}
+
+long allocator_seen(void) {
+    return seen;
 }
 
 /* Which allocations fail on the path that runs now. */

@@ -3,6 +3,8 @@
  * may meet, while the loop goes on. */
 #include <dirent.h>
 #include <errno.h>
+#include <openssl/x509_vfy.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,45 @@
 
 #define LARGE ((size_t)5 * 1024 * 1024) /* more than the sockets and many TLS records hold */
 #define AT_ONCE 4
+
+/* In front of libemq's calls; so often they fail. */
+static atomic_int readings_to_fail;
+static atomic_int lookups_to_fail;
+
+static int is_to_fail(atomic_int *times) {
+    if (atomic_load(times) == 0) {
+        return 0;
+    }
+    atomic_fetch_sub(times, 1);
+    return 1;
+}
+
+struct dirent *__real_readdir(DIR *folder);
+struct dirent *__wrap_readdir(DIR *folder);
+void *__real_readdir64(DIR *folder) __attribute__((weak)); /* its name with large files, or none */
+void *__wrap_readdir64(DIR *folder);
+X509_LOOKUP *__real_X509_STORE_add_lookup(X509_STORE *store, X509_LOOKUP_METHOD *method);
+X509_LOOKUP *__wrap_X509_STORE_add_lookup(X509_STORE *store, X509_LOOKUP_METHOD *method);
+
+struct dirent *__wrap_readdir(DIR *folder) {
+    if (is_to_fail(&readings_to_fail)) {
+        errno = EIO;
+        return NULL;
+    }
+    return __real_readdir(folder);
+}
+
+void *__wrap_readdir64(DIR *folder) {
+    if (is_to_fail(&readings_to_fail)) {
+        errno = EIO;
+        return NULL;
+    }
+    return __real_readdir64(folder);
+}
+
+X509_LOOKUP *__wrap_X509_STORE_add_lookup(X509_STORE *store, X509_LOOKUP_METHOD *method) {
+    return is_to_fail(&lookups_to_fail) ? NULL : __real_X509_STORE_add_lookup(store, method);
+}
 
 static int clean_server(void **state) {
     (void)state;
@@ -263,6 +304,27 @@ static void too_many_open_files_are_no_refusal(void **state) {
         loop_until_ended(&t, &out, 1);
         EXPECT_OUTCOME(&out, EMQ_OK);
         outcome_clear(&out);
+        loop_finish(&t);
+    }
+}
+
+/* The same for a folder whose reading breaks off, and for one without memory to note it: each is
+ * named for what it is. */
+static void a_folder_that_fails_is_no_refusal(void **state) {
+    const struct {
+        atomic_int *times;
+        int reason;
+    } cases[] = {{&readings_to_fail, EMQ_ESYSTEM}, {&lookups_to_fail, EMQ_ENOMEM}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        test_loop t;
+        emq_client_options options = tls_fixture_options("127.0.0.1");
+        options.tls_ca_file = NULL;
+        options.tls_ca_dir = tls_file("hashed");
+        atomic_store(cases[i].times, 1);
+        loop_open(&t, &options, &loop_short_pause);
+        loop_until_told(&t, EMQ_ASYNC_CLOSED, cases[i].reason);
+        loop_until_state(&t, EMQ_ASYNC_OPEN);
         loop_finish(&t);
     }
 }
@@ -652,6 +714,7 @@ int main(void) {
         TEST(an_older_tls_works_as_well),
         TEST(a_file_that_cannot_be_used_is_named),
         TEST(too_many_open_files_are_no_refusal),
+        TEST(a_folder_that_fails_is_no_refusal),
         TEST(slow_files_do_not_hold_up_the_loop),
         TEST(slow_folders_do_not_hold_up_the_loop),
         TEST(closed_while_files_are_read),

@@ -691,14 +691,35 @@ case_payloads() {
     output_has 'completed=15'
 }
 
+# A wrong word is told, with what a terminal would obey in it escaped.
+expect_escaped() {
+    local program=$1 word=$2 result=0
+    "$examples/quickstart_$program" "$word" 2>"$scratch/err" || result=$?
+    ((result == 2)) || die "$program: exit status $result"
+    error_has "$3"
+    if LC_ALL=C grep '[^ -~]' "$scratch/err" >/dev/null; then
+        die "$program lets control characters through"
+    fi
+}
+
 # Options, signals and errors of the programs.
 case_examples() {
     local program result
     for program in producer worker counts; do
         "$examples/quickstart_$program" --help | grep '^Usage: ' >/dev/null || die "$program has no help"
         result=0
-        "$examples/quickstart_$program" --unknown 2>/dev/null || result=$?
+        "$examples/quickstart_$program" --unknown 2>"$scratch/err" || result=$?
         ((result == 2)) || die "$program: exit status $result"
+        error_has '--unknown is no option'
+        expect_escaped "$program" $'--un\e[2Jknown' '--un\x1b[2Jknown is no option'
+        expect_escaped "$program" $'-\e[2J' '-\x1b[2J is no option'
+        expect_escaped "$program" $'--help=\x9b2J' '--help=\x9b2J is no option, or takes no value'
+        expect_escaped "$program" --port=$'1\e' 'not 1\x1b'
+        expect_escaped "$program" --queue=$'q\e' 'q\x1b'
+        result=0
+        "$examples/quickstart_$program" --port 2>"$scratch/err" || result=$?
+        ((result == 2)) || die "$program: exit status $result"
+        error_has '--port takes a value'
         result=0
         "$examples/quickstart_$program" --port 65536 2>"$scratch/err" || result=$?
         ((result == 2)) || die "$program: exit status $result"
