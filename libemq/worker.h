@@ -123,7 +123,8 @@ struct emq_work_queue {
     int has_thread;
     /* guarded by the mutex */
     int is_empty;        /* the last look found fewer jobs than were asked for */
-    int wants_grant;     /* its claimer waits for slots */
+    int wants_grant;     /* it is to have slots of its own, and has none yet */
+    int is_waiting;      /* its claimer waits for free slots */
     int is_out;          /* its claimer's claim is on its way */
     int is_ahead;        /* a claim of the settler's is */
     int has_answered;    /* a claim has made the round trip */
