@@ -197,7 +197,8 @@ static void take_answer(const emq_claim_ask *asked, int result, emq_jobs *jobs, 
         worker->granted -= asked->count;
         q->pass -= price(q, asked->count);
     }
-    if (result >= 0 || result == EMQ_EBADJOB) {
+    int is_answered = result >= 0 || result == EMQ_EBADJOB;
+    if (is_answered) {
         q->answered_at = now;
         q->has_answered = 1;
         q->is_empty = count < asked->count;
@@ -210,7 +211,7 @@ static void take_answer(const emq_claim_ask *asked, int result, emq_jobs *jobs, 
         take_in(q, &jobs->jobs[i], now);
     }
     emq_worker_wake_handlers(worker);
-    if (!q->is_empty) {
+    if (is_answered && !q->is_empty) {
         ask_for_grant(q); /* its claimer is on its way to, and others are woken now */
     }
     worker->claims_out--;

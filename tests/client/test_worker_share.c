@@ -10,6 +10,7 @@
 #define MANY 4000
 #define FIRST 200 /* of them, before there is a job for the other queue */
 #define BURSTS 300
+#define REFUSED 500 /* jobs beside a queue that is */
 
 static emq_client_options client;
 
@@ -85,10 +86,33 @@ static void bursts_of_two_queues_are_all_run(void **state) {
     crew_end(worker);
 }
 
+/* Its claimer pauses for long behind each refusal: nobody waits for it. */
+static void a_queue_that_is_refused_holds_up_no_other(void **state) {
+    emq_client_options limited = client;
+    emq_worker_options works = EMQ_WORKER_OPTIONS_INIT;
+    static int verdict = EMQ_TASK_COMPLETE;
+    (void)state;
+    run(server.admin, "ACL", "SETUSER", "sharer", "on", ">password", "+@all", "~emq:{full}*",
+        "~{emq}:*", NULL);
+    limited.username = "sharer";
+    limited.password = "password";
+    works.concurrency = 4;
+    works.backoff_min_ms = works.backoff_max_ms = 3600000;
+    crew_enqueue_many("full", REFUSED);
+    emq_worker *worker = crew_open(&limited, &works);
+    crew_add(worker, "full", crew_return, &verdict, NULL);
+    crew_add(worker, "refused", crew_return, &verdict, NULL);
+    crew_start(worker);
+    CREW_AWAIT(worker, completed, REFUSED);
+    crew_end(worker);
+    run(server.admin, "ACL", "DELUSER", "sharer", NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_queue_that_was_empty_gets_its_turn_beside_a_full_one, crew_clean),
         cmocka_unit_test_setup(bursts_of_two_queues_are_all_run, crew_clean),
+        cmocka_unit_test_setup(a_queue_that_is_refused_holds_up_no_other, crew_clean),
     };
     return RUN_SERVER_TESTS("worker_share", tests, start_server_of_crew, stop_server);
 }
