@@ -247,7 +247,8 @@ void emq_worker_offer_slots(emq_worker *worker);
 
 /* Grants slots that are about to become free to the queue that is next, for a claim of the
  * settler's, behind what frees them in the same write: one round trip and one wake less for each
- * job than to let its claimer know. 0 when no queue waits for slots. */
+ * job than to let its claimer know. 0 when no queue waits for slots, or when what the settler sent
+ * last was refused or lost, so that no slot may become free. */
 int emq_worker_claim_ahead(emq_claim_ask *out, emq_worker *worker, uint32_t slots);
 
 /* What came of it, at this time. */

@@ -238,7 +238,8 @@ int emq_worker_claim_ahead(emq_claim_ask *out, emq_worker *worker, uint32_t slot
     while (q != NULL && !(q->wants_grant && !q->is_out && is_next(q))) {
         q = q->next;
     }
-    if (slots == 0 || q == NULL || worker->phase != EMQ_PHASE_WORKING) {
+    if (slots == 0 || q == NULL || worker->phase != EMQ_PHASE_WORKING ||
+        worker->settle_link.is_failing) {
         return 0;
     }
     take_grant(out, q, slots);

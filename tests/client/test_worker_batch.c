@@ -10,6 +10,8 @@
 #include "cutter.h"
 
 #define JOBS 5 /* one, and those that are decided behind it */
+#define RIDERS 8
+#define MANY 1000
 
 static emq_client_options client;
 
@@ -123,6 +125,26 @@ static void a_batch_without_the_right_to_it_is_sent_one_by_one(void **state) {
     assert_int_equal(crew_calls("EMQ.COMPLETE"), JOBS);
 }
 
+/* A claim rides into slots that a refusal does not free: what it hands over has been given to a
+ * worker in vain, and that often counts. */
+static void no_claim_rides_behind_what_is_refused(void **state) {
+    static int verdict = EMQ_TASK_COMPLETE;
+    emq_worker_options works = EMQ_WORKER_OPTIONS_INIT;
+    (void)state;
+    run(server.admin, "ACL", "SETUSER", "default", "-emq.completes", NULL);
+    works.concurrency = RIDERS;
+    works.backoff_max_ms = 50;
+    crew_enqueue_many("q", MANY);
+    emq_worker *worker = crew_open(&client, &works);
+    crew_add(worker, "q", crew_return, &verdict, NULL);
+    crew_start(worker);
+    CREW_AWAIT(worker, completed, MANY);
+    emq_worker_stats stats = crew_stats(worker);
+    crew_end(worker);
+    run(server.admin, "ACL", "SETUSER", "default", "+emq.completes", NULL);
+    assert_in_range(stats.overshoot, 0, RIDERS);
+}
+
 static void a_batch_whose_connection_is_cut_is_done_once(void **state) {
     (void)state;
     for (int point = CUT_REQUEST; point < CUT_POINTS; point++) {
@@ -177,6 +199,7 @@ int main(void) {
         cmocka_unit_test_setup(jobs_that_end_together_are_completed_in_one_call, crew_clean),
         cmocka_unit_test_setup(what_a_batch_refuses_is_asked_alone, crew_clean),
         cmocka_unit_test_setup(a_batch_without_the_right_to_it_is_sent_one_by_one, crew_clean),
+        cmocka_unit_test_setup(no_claim_rides_behind_what_is_refused, crew_clean),
         cmocka_unit_test_setup(a_batch_whose_connection_is_cut_is_done_once, crew_clean),
         cmocka_unit_test_setup(the_next_job_does_not_wait_for_the_hook, crew_clean),
     };
