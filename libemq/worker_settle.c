@@ -254,7 +254,8 @@ static int is_operators(int result) {
            result == EMQ_ENOPERM;
 }
 
-/* What one of them says about the connection: the first failure that is not about its own job. */
+/* What one of them says about the connection: the first failure that is not about its own job, or
+ * that of the claim when the connection ended with it. */
 static int find_trouble(const batch *b) {
     for (size_t i = 0; i < b->count; i++) {
         int result = b->items[i].result;
@@ -265,7 +266,8 @@ static int find_trouble(const batch *b) {
             return result;
         }
     }
-    return EMQ_OK;
+    int is_ended = b->has_claim && !emq_client_is_open(b->worker->settle_link.client);
+    return is_ended && b->claim_result < 0 ? b->claim_result : EMQ_OK;
 }
 
 /* What it means of a settle that was handed to the connection, or was not. */
