@@ -14,6 +14,8 @@
 #define BURSTS 120
 #define BURST_MAX 6
 #define SETTLERS 2
+#define STOPS 60
+#define STOP_JOBS 120
 #define KEPT_MAX 256
 
 static emq_client_options client;
@@ -97,6 +99,12 @@ static unsigned long long send_burst(emq_client *sender, uint32_t *seed) {
     return count;
 }
 
+static int count_run(emq_task *task, void *user) {
+    (void)task;
+    atomic_fetch_add((atomic_int *)user, 1);
+    return EMQ_TASK_COMPLETE;
+}
+
 static void check_counts(emq_worker *worker) {
     emq_worker_lock(worker);
     assert_int_equal(worker->held, 0);
@@ -161,9 +169,42 @@ static void no_job_waits_while_handlers_are_idle(void **state) {
     }
 }
 
+/* A claim may be on its way, alone or behind completes, and jobs in any state: on a server that
+ * answers, none is left under a lease, and each that was not taken back in its run runs once. */
+static void a_stop_at_any_moment_leaves_nothing_in_hand(void **state) {
+    uint32_t seed = 3;
+    (void)state;
+    for (int i = 0; i < STOPS; i++) {
+        emq_worker_options works = EMQ_WORKER_OPTIONS_INIT;
+        atomic_int ran = 0;
+        (void)crew_clean(NULL);
+        crew_enqueue_many("a", STOP_JOBS);
+        works.concurrency = 1 + draw(&seed, 8);
+        works.prefetch = draw(&seed, 3);
+        emq_worker *worker = crew_open(&client, &works);
+        crew_add(worker, "a", count_run, &ran, NULL);
+        crew_add(worker, "b", count_run, &ran, NULL);
+        crew_start(worker);
+        crew_await_int("some ran", &ran, (int)draw(&seed, STOP_JOBS));
+        assert_int_equal(emq_worker_stop(worker, i % 2 == 0 ? 0 : LONG_MS), EMQ_OK);
+        assert_string_equal(emq_err_name(emq_worker_wait(NULL, worker, LONG_MS)), "EMQ_OK");
+        check_counts(worker);
+        emq_worker_stats stats = crew_stats(worker);
+        emq_worker_free(worker);
+        emq_counts counts = crew_counts("a");
+        assert_int_equal(counts.active, 0);
+        assert_int_equal(counts.pending + counts.completed, STOP_JOBS);
+        assert_int_equal(stats.completed, counts.completed);
+        if (i % 2 != 0) {
+            assert_int_equal(atomic_load(&ran), counts.completed);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(no_job_waits_while_handlers_are_idle, crew_clean),
+        cmocka_unit_test_setup(a_stop_at_any_moment_leaves_nothing_in_hand, crew_clean),
     };
     return RUN_SERVER_TESTS("worker_bursts", tests, start_server_of_crew, stop_server);
 }
