@@ -240,6 +240,10 @@ emq_worker_event emq_worker_task_event(emq_task *task, emq_worker_event_kind kin
  * handlers are on their way to what waits. */
 void emq_worker_wake_handlers(emq_worker *worker);
 
+/* Likewise, from time to time, whoever is believed to be on their way: glibc before 2.41 loses a
+ * signal once in a long while (its bug 25847), and a job would wait for the next one. */
+void emq_worker_wake_again(emq_worker *worker);
+
 /* worker_claim.c: with the mutex held. */
 
 /* Wakes the claimers if there are free slots. */

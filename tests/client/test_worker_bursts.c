@@ -201,10 +201,37 @@ static void a_stop_at_any_moment_leaves_nothing_in_hand(void **state) {
     }
 }
 
+static int are_idle(void *data) {
+    emq_worker *worker = data;
+    emq_worker_lock(worker);
+    int found = worker->idle == worker->options.concurrency;
+    emq_worker_unlock(worker);
+    return found;
+}
+
+/* As if those that are said to be on their way had never been woken. */
+static void a_wake_that_was_lost_is_made_up_for(void **state) {
+    emq_worker_options works = EMQ_WORKER_OPTIONS_INIT;
+    atomic_int ran = 0;
+    (void)state;
+    works.concurrency = 4;
+    emq_worker *worker = crew_open(&client, &works);
+    crew_add(worker, "a", count_run, &ran, NULL);
+    crew_start(worker);
+    wait_until("all handlers are idle", are_idle, worker);
+    emq_worker_lock(worker);
+    worker->waking = works.concurrency;
+    emq_worker_unlock(worker);
+    crew_enqueue("a", "x", NULL);
+    CREW_AWAIT(worker, completed, 1);
+    crew_end(worker);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(no_job_waits_while_handlers_are_idle, crew_clean),
         cmocka_unit_test_setup(a_stop_at_any_moment_leaves_nothing_in_hand, crew_clean),
+        cmocka_unit_test_setup(a_wake_that_was_lost_is_made_up_for, crew_clean),
     };
     return RUN_SERVER_TESTS("worker_bursts", tests, start_server_of_crew, stop_server);
 }
