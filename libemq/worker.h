@@ -123,7 +123,8 @@ struct emq_work_queue {
     int has_thread;
     /* guarded by the mutex */
     int is_empty;        /* the last look found fewer jobs than were asked for */
-    int wants_grant;     /* its claimer waits for slots */
+    int wants_grant;     /* it is to have slots of its own, and has none yet */
+    int is_waiting;      /* its claimer waits for free slots */
     int is_out;          /* its claimer's claim is on its way */
     int is_ahead;        /* a claim of the settler's is */
     int has_answered;    /* a claim has made the round trip */
@@ -239,6 +240,10 @@ emq_worker_event emq_worker_task_event(emq_task *task, emq_worker_event_kind kin
  * handlers are on their way to what waits. */
 void emq_worker_wake_handlers(emq_worker *worker);
 
+/* Likewise, from time to time, whoever is believed to be on their way: glibc before 2.41 loses a
+ * signal once in a long while (its bug 25847), and a job would wait for the next one. */
+void emq_worker_wake_again(emq_worker *worker);
+
 /* worker_claim.c: with the mutex held. */
 
 /* Wakes the claimers if there are free slots. */
@@ -246,7 +251,8 @@ void emq_worker_offer_slots(emq_worker *worker);
 
 /* Grants slots that are about to become free to the queue that is next, for a claim of the
  * settler's, behind what frees them in the same write: one round trip and one wake less for each
- * job than to let its claimer know. 0 when no queue waits for slots. */
+ * job than to let its claimer know. 0 when no queue waits for slots, or when what the settler sent
+ * last was refused or lost, so that no slot may become free. */
 int emq_worker_claim_ahead(emq_claim_ask *out, emq_worker *worker, uint32_t slots);
 
 /* What came of it, at this time. */

@@ -34,14 +34,20 @@ static uint64_t price(const emq_work_queue *q, uint32_t count) {
     return (uint64_t)count * (PASS_UNIT / q->options.weight);
 }
 
+/* Whether its claimer waits for any free slot, to wait on the queue with. */
+static int wants_look(const emq_work_queue *q) {
+    return q->is_waiting && q->is_empty && !q->is_ahead;
+}
+
 /* Whether this queue is next among those that wait for slots. One whose claim is on its way, and
  * will ask for more at once, is one of them: slots that become free together are not for those who
- * happen to wait just then. */
+ * happen to wait just then. One that was found empty comes before all of them: it takes no slot,
+ * and where every one that becomes free is granted at once it would never see one. */
 static int is_next(const emq_work_queue *q) {
     for (const emq_work_queue *other = q->worker->queues; other != NULL; other = other->next) {
         int is_out = other->is_out || other->is_ahead;
         int is_after_some = other->wants_grant || (is_out && !other->is_empty);
-        if (is_after_some && other->pass < q->pass) {
+        if (wants_look(other) || (is_after_some && other->pass < q->pass)) {
             return 0;
         }
     }
@@ -105,7 +111,7 @@ static int await_claim(emq_claim_ask *out, emq_work_queue *q) {
         if (worker->phase != EMQ_PHASE_WORKING) {
             break;
         }
-        if (!q->is_empty) {
+        if (!q->is_empty && !q->is_ahead) {
             ask_for_grant(q);
         }
         uint32_t room = q->is_ahead ? 0 : free_slots(worker);
@@ -113,13 +119,16 @@ static int await_claim(emq_claim_ask *out, emq_work_queue *q) {
             look_unless_fresh(q);
             *out = (emq_claim_ask){q, room < EMQ_MEMBERS_MAX ? room : EMQ_MEMBERS_MAX,
                                    worker->options.claim_wait_ms};
+            emq_worker_offer_slots(worker); /* to those who had to wait for this look */
             break;
         }
         if (room > 0 && is_next(q)) {
             take_grant(out, q, room);
             break;
         }
+        q->is_waiting = 1;
         emq_worker_await(worker, &worker->slots, TIME_NEVER);
+        q->is_waiting = 0;
     }
     int goes_on = worker->phase == EMQ_PHASE_WORKING;
     q->is_out = goes_on;
@@ -160,6 +169,7 @@ static void take_in(emq_work_queue *q, emq_job *job, int64_t now) {
         return;
     }
     if (worker->held + worker->granted >= capacity(worker)) {
+        q->is_empty = 0; /* it has that one again: now into a slot of its own */
         hand_on(task);
         return;
     }
@@ -187,7 +197,8 @@ static void take_answer(const emq_claim_ask *asked, int result, emq_jobs *jobs, 
         worker->granted -= asked->count;
         q->pass -= price(q, asked->count);
     }
-    if (result >= 0 || result == EMQ_EBADJOB) {
+    int is_answered = result >= 0 || result == EMQ_EBADJOB;
+    if (is_answered) {
         q->answered_at = now;
         q->has_answered = 1;
         q->is_empty = count < asked->count;
@@ -200,7 +211,7 @@ static void take_answer(const emq_claim_ask *asked, int result, emq_jobs *jobs, 
         take_in(q, &jobs->jobs[i], now);
     }
     emq_worker_wake_handlers(worker);
-    if (!q->is_empty) {
+    if (is_answered && !q->is_empty) {
         ask_for_grant(q); /* its claimer is on its way to, and others are woken now */
     }
     worker->claims_out--;
@@ -227,7 +238,8 @@ int emq_worker_claim_ahead(emq_claim_ask *out, emq_worker *worker, uint32_t slot
     while (q != NULL && !(q->wants_grant && !q->is_out && is_next(q))) {
         q = q->next;
     }
-    if (slots == 0 || q == NULL || worker->phase != EMQ_PHASE_WORKING) {
+    if (slots == 0 || q == NULL || worker->phase != EMQ_PHASE_WORKING ||
+        worker->settle_link.is_failing) {
         return 0;
     }
     take_grant(out, q, slots);

@@ -26,6 +26,11 @@ void emq_worker_wake_handlers(emq_worker *worker) {
     }
 }
 
+void emq_worker_wake_again(emq_worker *worker) {
+    worker->waking = 0;
+    emq_worker_wake_handlers(worker);
+}
+
 /* Who wakes by itself is taken for one that was woken: then one more is. */
 static void await_task(emq_worker *worker) {
     worker->idle++;

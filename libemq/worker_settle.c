@@ -42,7 +42,9 @@ typedef struct batch {
     size_t count;
     item items[BATCH];
     emq_lease leases[BATCH];
-    int has_claim; /* behind them, into the slots that they free */
+    uint64_t refused_on; /* the opening of the connection whose user may not complete batches */
+    int is_one_by_one;   /* since it is that one */
+    int has_claim;       /* behind them, into the slots that they free */
     emq_claim_ask claim;
     int is_claim_added;
     int claim_result;
@@ -73,6 +75,7 @@ static void gather(batch *b) {
     emq_worker *worker = b->worker;
     uint32_t slots = 0;
     b->count = 0;
+    b->is_one_by_one = b->refused_on == worker->settle_link.opened_at;
     drop_lost(worker);
     while (b->count < BATCH && worker->decided.first != NULL) {
         emq_task *task = emq_task_line_take(&worker->decided);
@@ -163,8 +166,8 @@ static int look_first(int *result, const batch *b, const emq_task *task) {
     return is_open;
 }
 
-static int is_batched(const item *it) {
-    return it->task->verdict == EMQ_TASK_COMPLETE && !it->task->is_alone;
+static int is_batched(const batch *b, const item *it) {
+    return it->task->verdict == EMQ_TASK_COMPLETE && !it->task->is_alone && !b->is_one_by_one;
 }
 
 static void note_added(batch *b, item *it, int result) {
@@ -178,7 +181,7 @@ static void add_completes(batch *b, item *first) {
     item *members[BATCH];
     size_t count = 0;
     for (item *it = first; it < b->items + b->count; it++) {
-        if (is_batched(it) && it->task->queue == first->task->queue) {
+        if (is_batched(b, it) && it->task->queue == first->task->queue) {
             members[count] = it;
             b->leases[count++] = it->task->job.lease;
         }
@@ -199,7 +202,7 @@ static void add_item(batch *b, item *it) {
     if (it->is_member) {
         return; /* it came with another */
     }
-    if (is_batched(it)) {
+    if (is_batched(b, it)) {
         add_completes(b, it);
     } else if (look_first(&it->result, b, it->task)) {
         note_added(b, it, add(b, it->task));
@@ -251,7 +254,8 @@ static int is_operators(int result) {
            result == EMQ_ENOPERM;
 }
 
-/* What one of them says about the connection: the first failure that is not about its own job. */
+/* What one of them says about the connection: the first failure that is not about its own job, or
+ * that of the claim when the connection ended with it. */
 static int find_trouble(const batch *b) {
     for (size_t i = 0; i < b->count; i++) {
         int result = b->items[i].result;
@@ -262,7 +266,8 @@ static int find_trouble(const batch *b) {
             return result;
         }
     }
-    return EMQ_OK;
+    int is_ended = b->has_claim && !emq_client_is_open(b->worker->settle_link.client);
+    return is_ended && b->claim_result < 0 ? b->claim_result : EMQ_OK;
 }
 
 /* What it means of a settle that was handed to the connection, or was not. */
@@ -343,13 +348,16 @@ static void count_end(emq_worker *worker, const item *it) {
 /* With the mutex held: what the answer means. A batch does not say why it refused one of its jobs,
  * and a user may have the right to EMQ.COMPLETE alone: such a job is asked for once more by itself.
  */
-static void judge(item *it) {
-    emq_worker *worker = it->task->worker;
+static void judge(batch *b, item *it) {
+    emq_worker *worker = b->worker;
     it->means = read_result(it->task, it->result, it->is_added);
     if (it->is_member &&
         (it->result == EMQ_ESTALE || it->result == EMQ_ENOTFLAT || it->result == EMQ_ENOPERM)) {
         it->task->is_alone = 1;
         it->means = MEANS_AGAIN;
+    }
+    if (it->is_member && it->result == EMQ_ENOPERM) {
+        b->refused_on = worker->settle_link.opened_at;
     }
     it->is_over = (it->means != MEANS_AGAIN && it->means != MEANS_UNSURE) || worker->has_given_up;
     if (it->is_over) {
@@ -379,7 +387,7 @@ static void take_results(batch *b) {
     int64_t now = emq_now_ns();
     emq_worker_lock(worker);
     for (size_t i = 0; i < b->count; i++) {
-        judge(&b->items[i]);
+        judge(b, &b->items[i]);
     }
     if (b->has_claim) {
         emq_worker_claimed_ahead(&b->claim, b->claim_result, b->jobs, now);

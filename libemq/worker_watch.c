@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The watch: waits for nothing but time, so that a server that hangs can't hold it up. It finds
- * leases that ran out by the worker's own clock and runs that take too long, ends a drain at its
- * deadline, calls the hooks that nobody else calls, and speaks to systemd. */
+ * leases that ran out by the worker's own clock and runs that take too long, wakes handlers whose
+ * wake was lost, ends a drain at its deadline, calls the hooks that nobody else calls, and speaks
+ * to systemd. */
 #include <string.h>
 
 #include "worker.h"
@@ -292,6 +293,7 @@ static int64_t look(emq_worker *worker, unit *u) {
     int64_t now = emq_now_ns();
     int64_t next = look_at_phase(worker, now);
     next = earlier(next, look_at_tasks(worker, now));
+    emq_worker_wake_again(worker);
     while (tell_notice(worker) || tell_links(worker) || tell_health(worker, now)) {
         worker->watch_at = 0; /* meanwhile there may be more */
     }

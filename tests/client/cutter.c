@@ -171,9 +171,10 @@ static void take_answers(cutter *c, cut_link *l, const char *bytes, size_t n) {
     size_t counting = l->held_size + read_answers(l, c->requests, bytes, n);
     hold(l, bytes, n);
     if (l->answered == c->requests) {
-        size_t passed = c->point == CUT_AFTER  ? l->held_size
-                        : c->point == CUT_HALF ? counting / 2
-                                               : 0;
+        size_t passed = c->point == CUT_AFTER    ? l->held_size
+                        : c->point == CUT_BEHIND ? counting
+                        : c->point == CUT_HALF   ? counting / 2
+                                                 : 0;
         pass_held(l, l->client, passed);
         cut(c, l);
     }

@@ -15,7 +15,8 @@ typedef enum cut_point {
     CUT_ANSWER,  /* the server has answered; no byte of it reaches the client */
     CUT_HALF,    /* half of the answer's bytes reach the client */
     CUT_AFTER,   /* the whole answer reaches the client */
-    CUT_POINTS
+    CUT_POINTS,  /* of any request */
+    CUT_BEHIND   /* the whole answer reaches the client, and nothing of those behind it */
 } cut_point;
 
 typedef struct cutter cutter;

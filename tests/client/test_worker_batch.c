@@ -10,6 +10,8 @@
 #include "cutter.h"
 
 #define JOBS 5 /* one, and those that are decided behind it */
+#define RIDERS 8
+#define MANY 1000
 
 static emq_client_options client;
 
@@ -123,6 +125,26 @@ static void a_batch_without_the_right_to_it_is_sent_one_by_one(void **state) {
     assert_int_equal(crew_calls("EMQ.COMPLETE"), JOBS);
 }
 
+/* A claim rides into slots that a refusal does not free: what it hands over has been given to a
+ * worker in vain, and that often counts. */
+static void no_claim_rides_behind_what_is_refused(void **state) {
+    static int verdict = EMQ_TASK_COMPLETE;
+    emq_worker_options works = EMQ_WORKER_OPTIONS_INIT;
+    (void)state;
+    run(server.admin, "ACL", "SETUSER", "default", "-emq.completes", NULL);
+    works.concurrency = RIDERS;
+    works.backoff_max_ms = 50;
+    crew_enqueue_many("q", MANY);
+    emq_worker *worker = crew_open(&client, &works);
+    crew_add(worker, "q", crew_return, &verdict, NULL);
+    crew_start(worker);
+    CREW_AWAIT(worker, completed, MANY);
+    emq_worker_stats stats = crew_stats(worker);
+    crew_end(worker);
+    run(server.admin, "ACL", "SETUSER", "default", "+emq.completes", NULL);
+    assert_in_range(stats.overshoot, 0, RIDERS);
+}
+
 static void a_batch_whose_connection_is_cut_is_done_once(void **state) {
     (void)state;
     for (int point = CUT_REQUEST; point < CUT_POINTS; point++) {
@@ -144,6 +166,42 @@ static void a_batch_whose_connection_is_cut_is_done_once(void **state) {
         crew_end(worker);
         cutter_stop(proxy);
     }
+}
+
+static void count_losses(const emq_worker_event *event, void *user) {
+    atomic_int *lost = user;
+    if (event->kind == EMQ_WORKER_TROUBLE && event->queue == NULL &&
+        event->result == EMQ_ECONNLOST) {
+        atomic_fetch_add(lost, 1);
+    }
+}
+
+/* The complete was answered, and the job that was handed over is lost until its lease lapses: the
+ * program is told. */
+static void the_loss_of_a_claim_that_rode_is_told(void **state) {
+    static int verdict = EMQ_TASK_COMPLETE;
+    emq_client_options options = client;
+    emq_worker_options works = EMQ_WORKER_OPTIONS_INIT;
+    emq_worker_queue queue = EMQ_WORKER_QUEUE_INIT;
+    atomic_int lost = 0;
+    (void)state;
+    cutter *proxy = cutter_start(&server);
+    options.unix_path = cutter_socket(proxy);
+    options.host = NULL;
+    works.hook = count_losses;
+    works.hook_user = &lost;
+    works.backoff_max_ms = 200;
+    queue.lease_ms = 1000;
+    crew_enqueue_many("q", 2);
+    cutter_arm(proxy, CUT_BEHIND, "EMQ.COMPLETE", 1);
+    emq_worker *worker = crew_open(&options, &works);
+    crew_add(worker, "q", crew_return, &verdict, &queue);
+    crew_start(worker);
+    cutter_wait(proxy);
+    CREW_AWAIT(worker, completed, 2);
+    crew_end(worker);
+    cutter_stop(proxy);
+    assert_int_equal(atomic_load(&lost), 1);
 }
 
 static int open_the_desk(emq_task *task, void *user) {
@@ -177,7 +235,9 @@ int main(void) {
         cmocka_unit_test_setup(jobs_that_end_together_are_completed_in_one_call, crew_clean),
         cmocka_unit_test_setup(what_a_batch_refuses_is_asked_alone, crew_clean),
         cmocka_unit_test_setup(a_batch_without_the_right_to_it_is_sent_one_by_one, crew_clean),
+        cmocka_unit_test_setup(no_claim_rides_behind_what_is_refused, crew_clean),
         cmocka_unit_test_setup(a_batch_whose_connection_is_cut_is_done_once, crew_clean),
+        cmocka_unit_test_setup(the_loss_of_a_claim_that_rode_is_told, crew_clean),
         cmocka_unit_test_setup(the_next_job_does_not_wait_for_the_hook, crew_clean),
     };
     return RUN_SERVER_TESTS("worker_batch", tests, start_server_of_crew, stop_server);
