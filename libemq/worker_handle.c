@@ -5,7 +5,7 @@
 /* To wake a thread costs more than a short job. So few are woken at a time, and each of them sees
  * to the next when it has come: by then, those that are awake may have run what waited. Long jobs
  * keep their threads, and all are woken soon. */
-#define WAKING_MAX 4
+#define WAKING_MAX 2
 
 static uint32_t smaller(uint32_t a, uint32_t b) {
     return a < b ? a : b;
