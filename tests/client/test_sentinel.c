@@ -370,7 +370,8 @@ static void expect_refused(const test_server *old) {
     peer_stop(liar);
 }
 
-/* For a while the old one says that it is a primary: nobody is sent to it. */
+/* For a while the old one says that it is a primary: nobody is sent to it once the sentinels know
+ * of the other. */
 static void a_killed_primary_is_left_and_not_met_again(void **state) {
     follower f;
     (void)state;
@@ -380,6 +381,7 @@ static void a_killed_primary_is_left_and_not_met_again(void **state) {
     start_following(&f);
     server_kill(old);
     finish_following(&f);
+    watch_agree(&watched, heir);
     server_revive(old);
     emq_client_options options = options_for_watch(&watched);
     emq_client *client = open_client(&options);

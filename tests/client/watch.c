@@ -93,6 +93,25 @@ void watch_settle(watch *w) {
     wait_until("the sentinels find all in order", is_settled, w);
 }
 
+typedef struct choice {
+    const watch *w;
+    int port;
+} choice;
+
+static int is_known_to_all(void *data) {
+    const choice *c = data;
+    int count = 0;
+    for (int i = 0; i < WATCH_SENTINELS; i++) {
+        count += named_port(&c->w->sentinels[i]) == c->port;
+    }
+    return count == WATCH_SENTINELS;
+}
+
+void watch_agree(const watch *w, const test_server *primary) {
+    choice c = {w, primary->port};
+    wait_until("all sentinels name the new primary", is_known_to_all, &c);
+}
+
 test_server *watch_primary(watch *w) {
     return &w->servers[named_port(&w->sentinels[0]) == w->servers[1].port];
 }

@@ -29,6 +29,9 @@ int stop_watch(void **state);
  * each other. */
 void watch_settle(watch *w);
 
+/* Waits until all sentinels name this server, whatever else they find. */
+void watch_agree(const watch *w, const test_server *primary);
+
 /* The servers as the sentinels see them. */
 test_server *watch_primary(watch *w);
 test_server *watch_replica(watch *w);
