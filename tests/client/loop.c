@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "allocator.h"
 
@@ -85,6 +86,25 @@ void loop_close_client(test_loop *t) {
     assert_int_equal(emq_async_close(t->client, on_close, t), EMQ_OK);
     t->is_inside = was_inside;
     t->is_closing = 1;
+}
+
+static void close_in_child(void *data) {
+    const test_loop *t = data;
+    CHECK_IN_CHILD(emq_async_reconnect(t->client) == EMQ_EFORKED);
+    CHECK_IN_CHILD(emq_async_close(t->client, NULL, NULL) == EMQ_OK);
+}
+
+void loop_close_in_child(test_loop *t) {
+    run_child(close_in_child, t);
+}
+
+void loop_close_waits(test_loop *t) {
+    loop_close_in_child(t);
+    assert_int_equal(emq_async_reconnect(t->client), EMQ_OK);
+    loop_rest(t);
+    loop_close_client(t);
+    loop_rest(t);
+    assert_int_equal(t->closes, 0);
 }
 
 static int is_closed(void *data) {

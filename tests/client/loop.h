@@ -56,6 +56,12 @@ void loop_finish(test_loop *t);
 
 void loop_close_client(test_loop *t);
 
+/* Closes it in a forked child, which has no part in it. */
+void loop_close_in_child(test_loop *t);
+
+/* Closes it while files are read, in a child first: it is there until that has ended. */
+void loop_close_waits(test_loop *t);
+
 /* Closes the client, unless the test did, and runs the loop until it is gone. */
 void loop_end_client(test_loop *t);
 

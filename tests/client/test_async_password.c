@@ -124,12 +124,6 @@ static void one_reading_serves_many_attempts(void **state) {
     expect_served(&t, &out, p);
 }
 
-static void close_in_child(void *data) {
-    const test_loop *t = data;
-    CHECK_IN_CHILD(emq_async_reconnect(t->client) == EMQ_EFORKED);
-    CHECK_IN_CHILD(emq_async_close(t->client, NULL, NULL) == EMQ_OK);
-}
-
 /* The client is there until the file is read, and not a step longer. */
 static void closed_while_it_is_read(void **state) {
     test_loop t;
@@ -140,12 +134,7 @@ static void closed_while_it_is_read(void **state) {
     loop_open(&t, &options, NULL);
     loop_submit(&t, ping_request(), &out);
     loop_until(&t, gate_is_reached, &disk);
-    run_child(close_in_child, &t);
-    assert_int_equal(emq_async_reconnect(t.client), EMQ_OK);
-    loop_rest(&t);
-    loop_close_client(&t);
-    loop_rest(&t);
-    assert_int_equal(t.closes, 0);
+    loop_close_waits(&t);
     gate_open(&disk);
     loop_finish(&t);
     EXPECT_OUTCOME(&out, EMQ_ECLOSED);

@@ -400,12 +400,6 @@ static void slow_folders_do_not_hold_up_the_loop(void **state) {
     expect_loop_goes_on(options_with_slow_folder());
 }
 
-static void close_in_child(void *data) {
-    const test_loop *t = data;
-    CHECK_IN_CHILD(emq_async_reconnect(t->client) == EMQ_EFORKED);
-    CHECK_IN_CHILD(emq_async_close(t->client, NULL, NULL) == EMQ_OK);
-}
-
 /* The client is there until the files are read, and not a step longer. */
 static void closed_while_files_are_read(void **state) {
     test_loop t;
@@ -415,12 +409,7 @@ static void closed_while_files_are_read(void **state) {
     loop_open(&t, &options, NULL);
     loop_submit(&t, ping_request(), &out);
     loop_rest(&t);
-    run_child(close_in_child, &t);
-    assert_int_equal(emq_async_reconnect(t.client), EMQ_OK);
-    loop_rest(&t);
-    loop_close_client(&t);
-    loop_rest(&t);
-    assert_int_equal(t.closes, 0);
+    loop_close_waits(&t);
     feed_slow_file();
     loop_finish(&t);
     EXPECT_OUTCOME(&out, EMQ_ECLOSED);
@@ -435,7 +424,7 @@ static void a_child_has_no_part_in_a_connection(void **state) {
         outcome out = do_request(&t, ping_request());
         EXPECT_OUTCOME(&out, EMQ_OK);
         outcome_clear(&out);
-        run_child(close_in_child, &t);
+        loop_close_in_child(&t);
     }
     assert_int_equal(t.told, 2);
     loop_finish(&t);
